@@ -386,3 +386,11 @@ def test_the_line_of_a_collective(tmp_path):
     assert transfer["where"] == {"file": "/a/train.py", "line": 7, "function": "main", "op": "record_param_comms",
                                  "call": "cudaLaunchKernel", "relation": "at"}
     assert transfer["text"] == "train.py:7 main: NCCL AllReduce, and nothing runs beside it"
+
+
+@real
+def test_a_report_says_which_recording_is_missing():
+    """These are ranks 0 and 1 of 128, recorded without rows of synchronization."""
+    _, text = screen(*sorted(TRACES.glob("two_ranks*")))
+    assert "2 of 128 ranks" in text and "enable_cuda_sync_events=True" in text
+    assert "needs the traces of all 128 ranks" in text
