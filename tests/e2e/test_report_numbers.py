@@ -85,6 +85,15 @@ def test_collectives_of_two_ranks(tmp_path):
     assert alone["bus_gb_per_s"] == pytest.approx(256 / 70000)
 
 
+def test_ranks_whose_clocks_differ(tmp_path):
+    """By its clock rank 1 begins after rank 0 has ended, so their times cannot be compared."""
+    paths = [rank_trace(tmp_path, 0, 0, 30), rank_trace(tmp_path, 1, 3, 70, baseTimeNanoseconds=10**18 + 500000)]
+    found = report(*paths)
+    assert {(c["matched"], c["late_rank"], c["waiting_ns"]) for c in table(found, "collectives")} == {
+        (0, None, None)}
+    assert {p["waiting_ns"] for p in table(found, "parts")} == {0}
+
+
 def test_bandwidth_of_each_type(tmp_path):
     """Each kernel takes 10 us on 4 ranks, with an input of 4000 bytes."""
     rows = []
@@ -136,6 +145,7 @@ def test_floating_point_operations(tmp_path):
     assert sorted((f["op"], f["flop_per_call"] or 0, f["calls"], f["kernel_ns"]) for f in found) == sorted(
         [(name, flop or 0, 1, 10000) for name, *_, flop in calls if name != "aten::addmm"]
         + [("aten::addmm", 120, 2, 20000)])
+    assert {f["sizes"] for f in found if f["op"] == "aten::addmm"} == {"[[5], [3, 4], [4, 5]]"}
     for f in found:
         assert f["tflop_per_s"] == (pytest.approx(f["flop_per_call"] / 10000 / 1000) if f["flop_per_call"] else None)
         assert f["share_ratio"] == f["kernel_ns"] / 120000
@@ -177,6 +187,9 @@ def test_the_cost_of_the_recording(tmp_path):
         ("Command Buffer Full", 0, 1, 50000, 50000, 25000, 50 / 250),
         ("Buffer Flush", 1, 2, 6000, 4000, 3000, 6 / 250),
         ("Instrumentation", 1, 1, 1000, 1000, 500, 1 / 250)]
+    (cost,) = table(report(write(tmp_path / "t.json", [*launch(1, 5, 10, 110), overhead("Buffer Flush", 2, 3),
+                                                       overhead("Buffer Flush", 20, 4)])), "cost")
+    assert (cost["sum_ns"], cost["share_ratio"]) == (4000, 4 / 100)  # without steps: while the GPU works
 
 
 def window(tmp_path, number, steps, opened_us, closed_us):
@@ -279,7 +292,7 @@ def test_sentences_of_the_first_screen(tmp_path):
     found = report(write(tmp_path / "t.json", rows))
     assert [note.split(":")[0] for note in found["notes"]] == [
         "GPU-bound in all 1 steps", "Of some replays of CUDA graphs the nodes were not recorded",
-        "The recording itself cost up to 2.7 % of the steps, so they are shorter without it. --only cost"]
+        "The recording itself cost up to 2.7 % of the steps, which are shorter without it. --only cost"]
     assert len(report("--set", "cost.shown_ratio=0.03", tmp_path / "t.json")["notes"]) == 2
     _, text = screen(window(tmp_path, 1, [1, 2], 0, 200), window(tmp_path, 2, [9, 10], 1800, 2000))
     assert "2 windows hold 4 of the 10 steps from the first to the last." in text
@@ -373,3 +386,11 @@ def test_the_line_of_a_collective(tmp_path):
     assert transfer["where"] == {"file": "/a/train.py", "line": 7, "function": "main", "op": "record_param_comms",
                                  "call": "cudaLaunchKernel", "relation": "at"}
     assert transfer["text"] == "train.py:7 main: NCCL AllReduce, and nothing runs beside it"
+
+
+@real
+def test_a_report_says_which_recording_is_missing():
+    """These are ranks 0 and 1 of 128, recorded without rows of synchronization."""
+    _, text = screen(*sorted(TRACES.glob("two_ranks*")))
+    assert "2 of 128 ranks" in text and "enable_cuda_sync_events=True" in text
+    assert "needs the traces of all 128 ranks" in text

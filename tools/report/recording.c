@@ -8,6 +8,7 @@
 #include "report/recording.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -341,6 +342,21 @@ static void take_load(struct reading *r, const struct sl_trace_row *row)
             .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number)};
 }
 
+/* Returns the sizes of inputs without the last ones, "[]", which are no tensors. */
+static uint32_t put_sizes(struct reading *r, struct sl_text text)
+{
+    size_t size = text.size;
+    char plain[256];
+    int length;
+
+    while (size > 2 && strchr("[], ", text.data[size - 1]) != NULL)
+        size--;
+    length = snprintf(plain, sizeof(plain), "%.*s]]", (int)(size < 1000 ? size : 1000), text.data);
+    if (size == text.size || size <= 2 || length >= (int)sizeof(plain))
+        return put_text(r, text);
+    return put_text(r, (struct sl_text){plain, (size_t)length});
+}
+
 static void take_product(struct reading *r, const struct sl_trace_row *row)
 {
     struct sl_report_product *p =
@@ -352,7 +368,7 @@ static void take_product(struct reading *r, const struct sl_trace_row *row)
             .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
             .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number),
             .name = put_text(r, row->name),
-            .sizes = put_text(r, row->dims),
+            .sizes = put_sizes(r, row->dims),
             .values = sl_product_has_values(row->name) ? put_text(r, row->values) : 0};
 }
 
