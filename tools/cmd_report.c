@@ -17,6 +17,7 @@
 #include "command.h"
 #include "read/job_files.h"
 #include "report/finding.h"
+#include "report/hta/hta_table.h"
 #include "report/metric.h"
 #include "report/peers.h"
 #include "report/print.h"
@@ -30,6 +31,7 @@ enum {
     OPT_STEPS,
     OPT_RANK,
     OPT_STREAM,
+    OPT_HTA,
     OPT_SET,
     OPT_RUN
 };
@@ -43,6 +45,7 @@ static const struct sl_flag options[] = {
     [OPT_STEPS] = {"steps", 0, "N..M", "only these steps"},
     [OPT_RANK] = {"rank", 0, "R", "only the files of this rank"},
     [OPT_STREAM] = {"stream", 0, "S", "only this stream, in tables of GPU work; may be repeated"},
+    [OPT_HTA] = {"hta", 0, NULL, "the tables and numbers of HolisticTraceAnalysis 0.5.0 instead"},
     [OPT_SET] = {"set", 0, "METRIC.NAME=VALUE",
                  "change a setting of a table; --set help lists them"},
     [OPT_RUN] = SL_JOB_FILES_RUN,
@@ -56,23 +59,24 @@ struct request {
     const char *csv;     /* folder for CSV files, or NULL */
     const char *html;    /* file for the page, or NULL */
     const char *augment; /* file or folder for traces with counters, or NULL */
-    int json, has_rank;
+    int json, has_rank, hta;
     uint64_t rank;
     uint64_t stream[SL_ARGS_GIVEN];                  /* of --stream */
+    const struct sl_metric *const *metrics;          /* all tables that there are */
     const struct sl_metric *metric[METRICS_MAX + 1]; /* the wanted tables; NULL-terminated */
     int is_only;                                     /* 1: --only was given */
 };
 
 /* ---- options ---- */
 
-static int unknown_metric(const struct sl_command *self, const char *name)
+static int unknown_metric(const struct request *r, const char *name)
 {
     const char *names[METRICS_MAX];
     int count = 0;
 
-    for (; sl_metrics[count]; count++)
-        names[count] = sl_metrics[count]->name;
-    return sl_args_unknown(self, "table", name, names, count, "see `syncline report --help`");
+    for (; r->metrics[count]; count++)
+        names[count] = r->metrics[count]->name;
+    return sl_args_unknown(r->command, "table", name, names, count, "see `syncline report --help`");
 }
 
 /* Reads --only. Returns 0 or an exit status. */
@@ -81,20 +85,20 @@ static int take_only(struct request *r, const char *list)
     size_t count = 0;
 
     if (!list) {
-        for (; sl_metrics[count] && count < METRICS_MAX; count++)
-            r->metric[count] = sl_metrics[count];
+        for (; r->metrics[count] && count < METRICS_MAX; count++)
+            r->metric[count] = r->metrics[count];
         return 0;
     }
     r->is_only = 1;
     while (*list) {
         size_t size = strcspn(list, ",");
-        const struct sl_metric *metric = sl_metric_find(list, size);
+        const struct sl_metric *metric = sl_metric_find(r->metrics, list, size);
 
         if (!metric) {
             char name[64];
 
             snprintf(name, sizeof(name), "%.*s", (int)size, list);
-            return unknown_metric(r->command, name);
+            return unknown_metric(r, name);
         }
         if (count < METRICS_MAX)
             r->metric[count++] = metric;
@@ -160,14 +164,29 @@ static int take_streams(struct request *r, struct sl_report *report, const struc
     return 0;
 }
 
+/* Refuses options that change syncline's own tables alone. Returns 0 or an exit status. */
+static int refuse_with_hta(const struct request *r, const char *const *value)
+{
+    static const int refused[] = {OPT_HTML, OPT_AUGMENT, OPT_STEPS, OPT_STREAM};
+
+    for (size_t i = 0; r->hta && i < sizeof(refused) / sizeof(refused[0]); i++)
+        if (value[refused[i]])
+            return sl_args_complain(
+                r->command, "--%s is for syncline's own tables: leave out --hta%s",
+                options[refused[i]].name,
+                refused[i] == OPT_STREAM ? ", or use --set idle_time_breakdown.streams=S" : "");
+    return 0;
+}
+
 /* Reads each --set. Returns 0 or an exit status. */
-static int take_settings(struct sl_settings *settings, const struct sl_args *args)
+static int take_settings(const struct request *r, struct sl_settings *settings,
+                         const struct sl_args *args)
 {
     int status = 0;
 
     for (int i = 0; i < args->givens && status == 0; i++)
         if (args->given[i].option == OPT_SET)
-            status = sl_settings_take(settings, args->command, sl_metrics, args->given[i].value);
+            status = sl_settings_take(settings, args->command, r->metrics, args->given[i].value);
     return status;
 }
 
@@ -319,7 +338,7 @@ static int print_tables(const struct request *r, const struct sl_report *report,
         for (size_t i = 0; tables[i].metric; i++) {
             if (i)
                 putchar('\n');
-            sl_report_print_table(stdout, &tables[i]);
+            sl_report_print_table(stdout, &tables[i], SIZE_MAX);
         }
     } else {
         sl_report_print_screen(stdout, report, findings);
@@ -376,6 +395,79 @@ static int report_files(const struct request *r, struct sl_report *report,
     return status > worst ? status : worst;
 }
 
+/* ---- HTA's tables ---- */
+
+/* Rows of a table that are shown if it was not asked for by name. */
+#define HTA_ROWS 10
+
+/* Returns which rows the wanted tables need. The sequences need the most, so only if they are
+ * made. */
+static uint32_t hta_needs(const struct request *r, const struct sl_report *report)
+{
+    uint32_t needs = 0;
+
+    for (size_t i = 0; r->metric[i]; i++)
+        if (r->metric[i] != &sl_hta_sequences || sl_hta_has_operator(report))
+            needs |= r->metric[i]->needs;
+    return needs;
+}
+
+/* Makes, prints and frees one table after another, because some have a row for each event. */
+static int print_hta(const struct request *r, const struct sl_report *report)
+{
+    const struct sl_report_findings none = {.count = 0};
+    int status = 0;
+
+    if (r->json)
+        sl_report_json_begin(stdout, report, &none, 0);
+    for (size_t i = 0; r->metric[i] && status == 0; i++) {
+        struct sl_table table;
+
+        if (sl_metric_make(r->metric[i], report, &table) != 0)
+            return cannot(r);
+        if (r->csv)
+            status = write_csv(r, &table);
+        if (r->json)
+            sl_report_json_table(stdout, &table, i == 0, 0);
+        else if (r->is_only || !r->csv)
+            sl_report_print_table(stdout, &table, r->is_only ? SIZE_MAX : HTA_ROWS);
+        if (!r->json && r->metric[i + 1] && (r->is_only || !r->csv))
+            putchar('\n');
+        sl_table_free(&table);
+    }
+    if (r->json)
+        sl_report_json_end(stdout);
+    return status;
+}
+
+static int report_hta(const struct request *r, struct sl_report *report,
+                      const struct sl_job_files *files)
+{
+    int worst = 0, status;
+
+    if (sl_recordings_create(&report->recordings, files->count) != 0)
+        return cannot(r);
+    if (sl_hta_create(&report->hta, files->count) != 0) {
+        sl_recordings_free(&report->recordings);
+        return cannot(r);
+    }
+    report->hta->needs = hta_needs(r, report);
+    report->hta->keeps_last = sl_hta_keeps_last(report);
+    for (size_t i = 0; i < files->count; i++) {
+        status = sl_hta_read(report->hta, &report->recordings, r->command, files->path[i]);
+        worst = status > worst ? status : worst;
+    }
+    status = worst;
+    if (report->hta->count)
+        status = sl_hta_finish(report->hta, &report->recordings, r->command,
+                               r->has_rank ? (int64_t)r->rank : -1);
+    if (report->hta->count && status == 0)
+        status = print_hta(r, report);
+    sl_hta_free(report->hta);
+    sl_recordings_free(&report->recordings);
+    return status > worst ? status : worst;
+}
+
 /* Reads all options. Returns 0 or an exit status. */
 static int take_options(struct request *r, struct sl_report *report, const struct sl_args *args)
 {
@@ -386,8 +478,9 @@ static int take_options(struct request *r, struct sl_report *report, const struc
         return sl_args_complain(r->command, "PATH is missing: syncline %s", r->command->usage);
     if ((status = take_only(r, value[OPT_ONLY])) != 0 ||
         (status = take_steps(r->command, report, value[OPT_STEPS])) != 0 ||
+        (status = refuse_with_hta(r, value)) != 0 ||
         (status = take_streams(r, report, args)) != 0 ||
-        (status = take_settings(&report->settings, args)) != 0)
+        (status = take_settings(r, &report->settings, args)) != 0)
         return status;
     r->has_rank = value[OPT_RANK] != NULL;
     if (r->has_rank && sl_args_number(value[OPT_RANK], INT64_MAX, &r->rank) != 0)
@@ -403,19 +496,22 @@ static int run(const struct sl_args *args)
                         .csv = value[OPT_CSV],
                         .html = value[OPT_HTML],
                         .augment = value[OPT_AUGMENT],
-                        .json = value[OPT_JSON] != NULL};
+                        .json = value[OPT_JSON] != NULL,
+                        .hta = value[OPT_HTA] != NULL,
+                        .metrics = value[OPT_HTA] ? sl_hta_metrics : sl_metrics};
     struct sl_report report = {0};
     struct sl_job_files files;
     int worst, status;
 
     if (value[OPT_SET] && strcmp(value[OPT_SET], "help") == 0) {
-        sl_settings_print(sl_metrics);
+        sl_settings_print(r.metrics);
         return 0;
     }
     status = take_options(&r, &report, args);
     if (status == 0) {
         worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
-        status = worst && files.count == 0 ? worst : report_files(&r, &report, &files);
+        if (!worst || files.count)
+            status = r.hta ? report_hta(&r, &report, &files) : report_files(&r, &report, &files);
         status = status > worst ? status : worst;
         sl_job_files_free(&files);
     }

@@ -140,7 +140,8 @@ struct sl_trace_row {
     int64_t wait_context; /* wait_on_context, if it differs from the wait's context */
     int64_t cbid, result;
     int64_t graph, graph_node;
-    int64_t stream_flags; /* in metadata of a stream: CUPTI's number for the kind of stream */
+    struct sl_text bandwidth; /* of a copy or memset, in GB/s: JSON, usually a number */
+    int64_t stream_flags;     /* in metadata of a stream: CUPTI's number for the kind of stream */
     /* members of calls that waited */
     int has_waited;
     struct sl_text wait_in; /* the range around the call */

@@ -352,6 +352,8 @@ struct row_walk : visitor {
             row->has |= SL_HAS_STILL_RUNNING;
         else if (name == "name" && token.front() == '"')
             return string(trimmed(token), &row->args_name);
+        else if (name == "memory bandwidth (GB/s)")
+            row->bandwidth = {trimmed(token).data(), trimmed(token).size()};
         return show(token, 0);
     }
 

@@ -40,11 +40,12 @@ const struct sl_metric *const sl_metrics[] = {&sl_metric_parts,
                                               &sl_metric_scaled,
                                               NULL};
 
-const struct sl_metric *sl_metric_find(const char *name, size_t size)
+const struct sl_metric *sl_metric_find(const struct sl_metric *const *metrics, const char *name,
+                                       size_t size)
 {
-    for (int i = 0; sl_metrics[i]; i++)
-        if (strlen(sl_metrics[i]->name) == size && memcmp(sl_metrics[i]->name, name, size) == 0)
-            return sl_metrics[i];
+    for (; *metrics; metrics++)
+        if (strlen((*metrics)->name) == size && memcmp((*metrics)->name, name, size) == 0)
+            return *metrics;
     return NULL;
 }
 

@@ -21,9 +21,12 @@ enum sl_column_type {
     SL_COLUMN_COUNT, /* a number of things, or an id */
     SL_COLUMN_NS,
     SL_COLUMN_BYTES,
-    SL_COLUMN_RATIO,  /* 0 to 1 */
-    SL_COLUMN_REAL,   /* any other number */
-    SL_COLUMN_REAL_NS /* a mean of times */
+    SL_COLUMN_RATIO,   /* 0 to 1 */
+    SL_COLUMN_REAL,    /* any other number */
+    SL_COLUMN_REAL_NS, /* a mean of times */
+    /* Columns of hta/, whose names and units are HTA's. Text has all their digits. */
+    SL_COLUMN_INTEGER, /* may be negative */
+    SL_COLUMN_FLOAT
 };
 
 /* The name of a column ends in its unit: _ns, _bytes or _ratio. */
@@ -34,12 +37,14 @@ struct sl_column {
 };
 
 /* A value. Which member holds it is the column's type: `text` for SL_COLUMN_TEXT, `real` for
- * ratios and SL_COLUMN_REAL*, `number` for the others. */
+ * ratios, SL_COLUMN_REAL* and SL_COLUMN_FLOAT, `integer` for SL_COLUMN_INTEGER, `number` for the
+ * others. */
 struct sl_cell {
     int has; /* 0: there is no such value */
     union {
         const char *text;
         uint64_t number;
+        int64_t integer;
         double real;
     };
 };
@@ -69,7 +74,8 @@ extern const struct sl_metric *const sl_metrics[]; /* NULL-terminated */
 /* Returns 1 if the values of a column of this type are in the member `real`. */
 static inline int sl_column_is_real(enum sl_column_type type)
 {
-    return type == SL_COLUMN_RATIO || type == SL_COLUMN_REAL || type == SL_COLUMN_REAL_NS;
+    return type == SL_COLUMN_RATIO || type == SL_COLUMN_REAL || type == SL_COLUMN_REAL_NS ||
+           type == SL_COLUMN_FLOAT;
 }
 
 extern const struct sl_metric sl_metric_annotation_kernels, sl_metric_annotations,
@@ -80,8 +86,9 @@ extern const struct sl_metric sl_metric_annotation_kernels, sl_metric_annotation
     sl_metric_scaled, sl_metric_sequences, sl_metric_short_kernels, sl_metric_steps,
     sl_metric_stragglers, sl_metric_streams, sl_metric_waits;
 
-/* Returns the metric of this name, or NULL. */
-const struct sl_metric *sl_metric_find(const char *name, size_t size);
+/* Returns the metric of this name in a NULL-terminated table, or NULL. */
+const struct sl_metric *sl_metric_find(const struct sl_metric *const *metrics, const char *name,
+                                       size_t size);
 
 /* Makes the table of a metric. Returns 0 or -ENOMEM. */
 int sl_metric_make(const struct sl_metric *metric, const struct sl_report *report,
@@ -103,6 +110,11 @@ static inline struct sl_cell sl_cell_text(const char *text)
 static inline struct sl_cell sl_cell_number(uint64_t number)
 {
     return (struct sl_cell){.has = 1, .number = number};
+}
+
+static inline struct sl_cell sl_cell_integer(int64_t integer)
+{
+    return (struct sl_cell){.has = 1, .integer = integer};
 }
 
 /* A number that is below 0 stands for none. */

@@ -15,14 +15,20 @@
 void sl_report_print_screen(FILE *f, const struct sl_report *report,
                             const struct sl_report_findings *findings);
 
-/* Prints a table as text, with all its rows. */
-void sl_report_print_table(FILE *f, const struct sl_table *table);
+/* Prints a table as text, with at most `rows` rows. */
+void sl_report_print_table(FILE *f, const struct sl_table *table, size_t rows);
 
 /* Prints the whole report as one JSON object. `tables` ends with a table without a metric. With
  * `is_page` the object also has the sentences that the page shows. */
 void sl_report_print_json(FILE *f, const struct sl_report *report,
                           const struct sl_report_findings *findings, const struct sl_table *tables,
                           int is_page);
+
+/* The same, one table at a time. */
+void sl_report_json_begin(FILE *f, const struct sl_report *report,
+                          const struct sl_report_findings *findings, int is_page);
+void sl_report_json_table(FILE *f, const struct sl_table *table, int is_first, int is_page);
+void sl_report_json_end(FILE *f);
 
 /* Writes a page of HTML that loads nothing. Returns 0, -ENOMEM, or -EIO if the system gives no
  * random numbers. The caller checks `f` for errors. */

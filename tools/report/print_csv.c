@@ -33,6 +33,8 @@ static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *ce
         return;
     if (type == SL_COLUMN_TEXT) {
         put_text(f, cell->text);
+    } else if (type == SL_COLUMN_INTEGER) {
+        fprintf(f, "%" PRId64, cell->integer);
     } else if (sl_column_is_real(type)) {
         if (!isfinite(cell->real))
             return;

@@ -152,9 +152,24 @@ static void put_finding(FILE *f, const struct sl_report *report, const struct sl
 
 static const char *type_name(enum sl_column_type type)
 {
-    static const char *const names[] = {"text", "count", "ns", "bytes", "ratio", "number", "ns"};
+    static const char *const names[] = {"text",   "count", "ns",     "bytes", "ratio",
+                                        "number", "ns",    "number", "number"};
 
     return names[type];
+}
+
+/* Tables with a row for each event have millions of these. */
+static void put_integer(FILE *f, int64_t value)
+{
+    char digits[SL_JSON_NUMBER_MAX];
+
+    fwrite(digits, 1, (size_t)(sl_json_i64(digits, value) - digits), f);
+}
+
+/* Most numbers of these tables are whole, and a fast way to print them is worth it. */
+static int is_small_integer(double value)
+{
+    return fabs(value) < 1e9 && value == (double)(int32_t)value;
 }
 
 static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *cell)
@@ -163,6 +178,10 @@ static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *ce
         fputs("null", f);
     else if (type == SL_COLUMN_TEXT)
         put_string(f, cell->text);
+    else if (type == SL_COLUMN_INTEGER)
+        put_integer(f, cell->integer);
+    else if (type == SL_COLUMN_FLOAT && is_small_integer(cell->real))
+        put_integer(f, (int32_t)cell->real);
     else if (sl_column_is_real(type))
         put_real(f, cell->real);
     else
@@ -221,9 +240,8 @@ static void put_sentences(FILE *f, const struct sl_report *report,
     }
 }
 
-void sl_report_print_json(FILE *f, const struct sl_report *report,
-                          const struct sl_report_findings *findings, const struct sl_table *tables,
-                          int is_page)
+void sl_report_json_begin(FILE *f, const struct sl_report *report,
+                          const struct sl_report_findings *findings, int is_page)
 {
     fprintf(f, "{\"schema\": %d, \"syncline\": \"%s\", \"inputs\": [", SCHEMA, SL_VERSION);
     for (size_t i = 0; i < report->recordings.count; i++) {
@@ -247,9 +265,25 @@ void sl_report_print_json(FILE *f, const struct sl_report *report,
         put_string(f, findings->note[i]);
     }
     fputs("], \"metrics\": {", f);
-    for (size_t i = 0; tables[i].metric; i++) {
-        fputs(i ? ",\n" : "\n", f);
-        put_table(f, &tables[i], is_page);
-    }
+}
+
+void sl_report_json_table(FILE *f, const struct sl_table *table, int is_first, int is_page)
+{
+    fputs(is_first ? "\n" : ",\n", f);
+    put_table(f, table, is_page);
+}
+
+void sl_report_json_end(FILE *f)
+{
     fputs("}}\n", f);
+}
+
+void sl_report_print_json(FILE *f, const struct sl_report *report,
+                          const struct sl_report_findings *findings, const struct sl_table *tables,
+                          int is_page)
+{
+    sl_report_json_begin(f, report, findings, is_page);
+    for (size_t i = 0; tables[i].metric; i++)
+        sl_report_json_table(f, &tables[i], i == 0, is_page);
+    sl_report_json_end(f);
 }

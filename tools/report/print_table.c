@@ -34,6 +34,12 @@ static const char *format(char *to, enum sl_column_type type, const struct sl_ce
         *to = '-'; /* a slope may be below 0 */
         sl_format_span(to + (cell->real <= -0.5), (uint64_t)(fabs(cell->real) + 0.5));
         return to;
+    case SL_COLUMN_INTEGER:
+        snprintf(to, TEXT_WIDTH, "%" PRId64, cell->integer);
+        return to;
+    case SL_COLUMN_FLOAT:
+        snprintf(to, TEXT_WIDTH, "%.10g", cell->real);
+        return to;
     case SL_COLUMN_REAL:
         snprintf(to, TEXT_WIDTH, "%.*f", fabs(cell->real) < 10 ? 3 : 1, cell->real);
         return to;
@@ -42,13 +48,13 @@ static const char *format(char *to, enum sl_column_type type, const struct sl_ce
     }
 }
 
-static void measure(const struct sl_table *t, int *width)
+static void measure(const struct sl_table *t, size_t rows, int *width)
 {
     char room[TEXT_WIDTH + SL_FORMAT_SIZE];
 
     for (size_t i = 0; i < t->columns; i++)
         width[i] = (int)strlen(t->metric->columns[i].name);
-    for (size_t row = 0; row < t->rows; row++)
+    for (size_t row = 0; row < rows; row++)
         for (size_t i = 0; i < t->columns; i++) {
             int size = (int)strlen(
                 format(room, t->metric->columns[i].type, &t->cell[row * t->columns + i]));
@@ -62,18 +68,19 @@ static void put(FILE *f, int width, int is_left, int is_first, const char *text)
     fprintf(f, is_left ? "%s%-*s" : "%s%*s", is_first ? "" : "  ", width, text);
 }
 
-void sl_report_print_table(FILE *f, const struct sl_table *t)
+void sl_report_print_table(FILE *f, const struct sl_table *t, size_t rows)
 {
     char room[TEXT_WIDTH + SL_FORMAT_SIZE];
     int width[COLUMNS_MAX];
 
-    measure(t, width);
+    rows = t->rows < rows ? t->rows : rows;
+    measure(t, rows, width);
     fprintf(f, "%s: %s\n", t->metric->name, t->metric->title);
     for (size_t i = 0; i < t->columns; i++)
         put(f, width[i], t->metric->columns[i].type == SL_COLUMN_TEXT, i == 0,
             t->metric->columns[i].name);
     fputs("\n", f);
-    for (size_t row = 0; row < t->rows; row++) {
+    for (size_t row = 0; row < rows; row++) {
         for (size_t i = 0; i < t->columns; i++) {
             enum sl_column_type type = t->metric->columns[i].type;
 
@@ -84,6 +91,8 @@ void sl_report_print_table(FILE *f, const struct sl_table *t)
     }
     if (t->rows == 0)
         fputs("(none)\n", f);
+    if (rows < t->rows)
+        fprintf(f, "%zu more: --only %s, --json or --csv\n", t->rows - rows, t->metric->name);
     for (size_t i = 0; i < sizeof(t->note) / sizeof(t->note[0]) && t->note[i]; i++)
         fprintf(f, "%s\n", t->note[i]);
 }

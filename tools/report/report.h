@@ -11,6 +11,8 @@
 #include "report/setting.h"
 #include "report/sums.h"
 
+struct sl_hta;
+
 struct sl_report {
     /* The rank that the other ranks waited longest for, -1: none, and its part of all waiting. */
     int64_t late_rank;
@@ -26,6 +28,7 @@ struct sl_report {
     const uint64_t *stream; /* only these streams count, in tables of streams' work */
     size_t streams;         /* 0: all streams count */
     struct sl_settings settings;
+    struct sl_hta *hta; /* with --hta: the rows as HTA sees them (hta/hta_rows.h); else NULL */
 };
 
 /* Returns the rank of a recording, or -1 if the file does not name it. */
