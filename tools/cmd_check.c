@@ -2,7 +2,7 @@
  * cmd_check.c - `syncline check`: checks that a trace is valid and complete, and shows its
  * contents.
  *
- * Threads: main; a helper thread decompresses. Memory: for a Kineto trace of any size at most 256
+ * Threads: main; helper threads read the file. Memory: for a Kineto trace of any size at most 256
  * MiB (check.h, trace_file.h); for a Chakra trace see et_check.h.
  */
 #include <string.h>
@@ -86,7 +86,7 @@ static int check_kineto(const struct request *r, const char *path, struct sl_inp
     struct sl_check *c = NULL;
     int status, rc = sl_check_create(&c);
     struct sl_input_status input;
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
     const char *strange;
     struct sl_trace *t;
 
@@ -98,13 +98,13 @@ static int check_kineto(const struct request *r, const char *path, struct sl_inp
     }
     sl_trace_show(t, "checking", path);
     while (sl_trace_next(t, &item))
-        sl_check_item(c, t, &item);
+        sl_check_item(c, t, item);
     sl_trace_get_status(t, &input);
-    strange = sl_trace_not_one(t, &item.span, &input);
+    strange = sl_trace_not_one(t, &item->span, &input);
     if (strange) {
         status = sl_args_complain(r->command, "%s is not a Kineto trace: %s", path, strange);
     } else {
-        sl_check_end(c, &item.span, &input);
+        sl_check_end(c, &item->span, &input);
         status = exit_status(&c->findings, c->is_strict);
         if (!r->quiet)
             (r->json      ? sl_check_print_json

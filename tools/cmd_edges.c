@@ -7,7 +7,7 @@
  * waits in the step. If the file has no recorded edges, the command passes the rows to the edge
  * engine in order of enqueue, as a running job passes its events.
  *
- * Threads: main; a helper thread decompresses. Memory: at most 256 MiB for a file of any size
+ * Threads: main; helper threads read the file. Memory: at most 256 MiB for a file of any size
  * (replay/replay.h, edge_summary.h).
  */
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  * The command reads each trace once, divides the time of each device (report/parts.h), and prints
  * the first screen, some of the tables, or everything as JSON or CSV.
  *
- * Threads: main; a helper thread decompresses. Memory: report/recording.h.
+ * Threads: main; helper threads read the file. Memory: report/recording.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 
 #include "augment.h"
 #include "command.h"
+#include "control/config_value.h"
 #include "read/job_files.h"
 #include "report/finding.h"
 #include "report/hta/hta_table.h"
@@ -33,6 +34,7 @@ enum {
     OPT_STREAM,
     OPT_HTA,
     OPT_SET,
+    OPT_MEMORY,
     OPT_RUN
 };
 
@@ -48,6 +50,8 @@ static const struct sl_flag options[] = {
     [OPT_HTA] = {"hta", 0, NULL, "the tables and numbers of HolisticTraceAnalysis 0.5.0 instead"},
     [OPT_SET] = {"set", 0, "METRIC.NAME=VALUE",
                  "change a setting of a table; --set help lists them"},
+    [OPT_MEMORY] = {"memory", 0, "SIZE",
+                    "memory for the events (default 2GiB); the rest goes to files in TMPDIR"},
     [OPT_RUN] = SL_JOB_FILES_RUN,
     {NULL, 0, NULL, NULL},
 };
@@ -60,7 +64,7 @@ struct request {
     const char *html;    /* file for the page, or NULL */
     const char *augment; /* file or folder for traces with counters, or NULL */
     int json, has_rank, hta;
-    uint64_t rank;
+    uint64_t rank, memory_bytes;
     uint64_t stream[SL_ARGS_GIVEN];                  /* of --stream */
     const struct sl_metric *const *metrics;          /* all tables that there are */
     const struct sl_metric *metric[METRICS_MAX + 1]; /* the wanted tables; NULL-terminated */
@@ -219,7 +223,7 @@ static void choose_rank(struct sl_recordings *all, struct sl_peers *peers, uint6
             all->of[kept] = all->of[i];
             peers[kept++] = peers[i];
         } else {
-            sl_recording_free(&all->of[i]);
+            sl_recording_free(all, &all->of[i]);
             sl_peers_free(&peers[i]);
         }
     }
@@ -374,7 +378,7 @@ static int report_files(const struct request *r, struct sl_report *report,
 
     if (status)
         return status;
-    if (sl_recordings_create(&report->recordings, files->count) != 0)
+    if (sl_recordings_create(&report->recordings, files->count, r->memory_bytes) != 0)
         return cannot(r);
     report->recordings.needs = needs_of(r);
     worst = read_all(r, report, files, &any);
@@ -445,7 +449,7 @@ static int report_hta(const struct request *r, struct sl_report *report,
 {
     int worst = 0, status;
 
-    if (sl_recordings_create(&report->recordings, files->count) != 0)
+    if (sl_recordings_create(&report->recordings, files->count, r->memory_bytes) != 0)
         return cannot(r);
     if (sl_hta_create(&report->hta, files->count) != 0) {
         sl_recordings_free(&report->recordings);
@@ -486,6 +490,11 @@ static int take_options(struct request *r, struct sl_report *report, const struc
     if (r->has_rank && sl_args_number(value[OPT_RANK], INT64_MAX, &r->rank) != 0)
         return sl_args_complain(r->command, "--rank %s is not valid: give a number",
                                 value[OPT_RANK]);
+    r->memory_bytes = SL_RECORDINGS_MEMORY;
+    if (value[OPT_MEMORY] &&
+        sl_config_value_size(value[OPT_MEMORY], strlen(value[OPT_MEMORY]), &r->memory_bytes) != 0)
+        return sl_args_complain(r->command, "--memory %s is not valid: give a size, such as 500M",
+                                value[OPT_MEMORY]);
     return make_folder(r);
 }
 

@@ -312,6 +312,10 @@ def test_the_first_screen(tmp_path):
     assert lines[2] == " Held up by other GPU work: the GPUs compute 24 % of a step; queued 26 %, launch latency 23 %."
 
 
+def named(name):
+    return [{**r, "name": name} for r in launch(1, 5, 10, 20)]
+
+
 BAD = {
     "empty": "", "no events": '{"traceEvents": []}', "one event": json.dumps({"traceEvents": [step(1, 0, 1)]}),
     "no GPU": json.dumps({"traceEvents": [cpu_op("a", 0, 1), row("cuda_runtime", "cudaFree", 1, 0, 1)]}),
@@ -324,6 +328,15 @@ BAD = {
     "two devices": json.dumps({"traceEvents": launch(1, 5, 10, 20) + [
         {**r, "args": {**r["args"], "device": 1}} for r in launch(2, 6, 12, 30)]}),
     "overlapping steps": json.dumps({"traceEvents": [step(1, 0, 90), step(2, 50, 90)] + launch(1, 60, 70, 80)}),
+    "cut": json.dumps({"traceEvents": launch(1, 5, 10, 20) + launch(2, 6, 30, 40)})[:-60],
+    "long name": json.dumps({"traceEvents": named("n" * 10**6)}),
+    "too long name": json.dumps({"traceEvents": launch(2, 6, 30, 40) + named("n" * 5 * 10**6)}),
+    "strange rank": json.dumps({"distributedInfo": {"rank": "\u0000", "world_size": -1},
+                                "traceEvents": named("</script>\"'\\\u0001\u2028\ud800")}),
+    "300 devices": json.dumps({"traceEvents": [
+        {**r, "args": {**r["args"], "device": i}} for i in range(300) for r in launch(i + 1, 5 * i, 10 * i, 10 * i + 5)]}),
+    "same id": json.dumps({"traceEvents": launch(7, 5, 10, 20) + launch(7, 60, 70, 80) + launch(7, 25, 30, 40)}),
+    "end before start": json.dumps({"traceEvents": launch(1, 500, 10, 20) + launch(2, 6, 30, 40)}),
 }
 
 
@@ -332,7 +345,8 @@ def test_bad_input(tmp_path, kind):
     """Gives numbers or one sentence, and JSON that has no NaN."""
     path = tmp_path / "t.json"
     path.write_text(BAD[kind])
-    status = {"empty": 2, "no length": 0, "two devices": 0, "overlapping steps": 0, "no GPU": 0}.get(kind, 1)
+    whole = ["no length", "two devices", "overlapping steps", "no GPU", "long name", "strange rank", "300 devices"]
+    status = 2 if kind == "empty" else 0 if kind in whole else 1
     out, error = run("report", "--json", path, status=status)
     if status == 2:
         one_line(error)
@@ -340,7 +354,58 @@ def test_bad_input(tmp_path, kind):
     found = json.loads(out, parse_constant=lambda word: pytest.fail(word))
     for p in table(found, "parts"):
         assert sum(p[f"{part}_ns"] for part in BUSY + IDLE) == p["step_ns"]
-    run("report", path, status=status)
+    run("report", "--html", tmp_path / "page.html", path, status=status)
+
+
+def test_names_come_back_whole(tmp_path):
+    """Of one operation, in files that do not name their rank."""
+    names = ["n" * 10**6, "</script>\"'\\\u0001\u2028\U0001f600", "NaN", " "]
+    paths = [write(tmp_path / f"{i}.json", named(name)) for i, name in enumerate(names)]
+    kernels = table(report(*paths), "kernels")
+    assert [(k["rank"], k["name"], k["sum_ns"]) for k in kernels] == [(None, name, 10000) for name in names]
+
+
+def many_launches(count=4000):
+    """Returns launches on four streams in no order of time, some at the same time."""
+    random_ = random.Random(1)
+    times = [random_.randrange(5 * count) for _ in range(count)]
+    return [step(i, 5000 * i, 4000) for i in range(count // 1000)] + [
+        r for i, ts in enumerate(times) for r in launch(i + 1, ts, ts + 3, ts + 3 + i % 7, stream=7 + i % 4)]
+
+
+@pytest.mark.sanitize
+def test_little_memory_changes_nothing(tmp_path):
+    """What does not fit goes to files without a name."""
+    path, folder = write(tmp_path / "t.json", many_launches()), tmp_path / "tmp"
+    folder.mkdir()
+    found = [run("report", "--json", *memory, path, env={"TMPDIR": str(folder)})
+             for memory in ([], ["--memory=0"], ["--memory", "100K"])]
+    assert found[0] == found[1] == found[2]
+    assert sum(p["operations"] for p in table(json.loads(found[0][0]), "parts")) == 4000
+    assert list(folder.iterdir()) == []
+    assert "--memory" in one_line(run("report", "--memory", "little", path, status=2)[1])
+
+
+def test_no_room_for_what_does_not_fit(tmp_path, small_disk):
+    path = write(tmp_path / "t.json", many_launches(8000))
+    error = one_line(run("report", "--memory=0", path, status=2, env={"TMPDIR": str(small_disk)})[1])
+    assert "temporary file: No space left on device: free some space" in error
+
+
+@pytest.mark.full(seconds=12)
+def test_many_of_each_thing(tmp_path):
+    """Steps, names, threads and streams, 60,000 of each on two ranks: would not end in quadratic time."""
+    paths = []
+    for rank in range(2):
+        rows = [step(i, 10 * i, 10) for i in range(60000)]
+        for i in range(60000):
+            call, kernel = launch(i + 1, 10 * i + 1, 10 * i + 2, 10 * i + 5, stream=i + 7)
+            rows += [{**call, "name": f"call {i}", "tid": i}, {**kernel, "name": f"kernel {i}"}]
+        paths.append(tmp_path / f"{rank}.json")
+        paths[-1].write_text(json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": rows}))
+    found = report(*paths)
+    assert len(found["steps"]) == 60000 and len(table(found, "parts")) == 2 * 60000
+    assert {k["count"] for k in table(found, "kernels")} == {1}
 
 
 TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "null": type(None)}

@@ -134,6 +134,34 @@ def test_real_trace(path, tmp_path):
     assert check(last)["categories"] == report["categories"]
 
 
+DAMAGE = {
+    "none": lambda text: text,
+    "cut": lambda text: text[:len(text) * 3 // 4],
+    "a quote in a name": lambda text: text.replace(b'"f<', b'"f"<', 3500).replace(b'"f"<', b'"f<', 3490),
+    "a bracket": lambda text: text[:len(text) // 2] + b"{" + text[len(text) // 2:],
+    "a lost line": lambda text: text[:len(text) // 2] + text[len(text) // 2 + 150:],
+    "a long row": lambda text: text.replace(b'"correlation":3000,"grid":[',
+                                            b'"correlation":3000,"grid":[' + b" " * 5_000_000),
+}
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor gives one parser")
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.sanitize
+def test_two_parsers_give_the_same_as_one(damage, tmp_path):
+    """If the process may use two processors, a second thread parses."""
+    path, outputs = tmp_path / "t.json", []
+    path.write_bytes(DAMAGE[damage](make_trace(4000)))
+    for processors in ({min(os.sched_getaffinity(0))}, os.sched_getaffinity(0)):
+        for arguments in (["check", "--json"], ["check", "--verbose"], ["edges", "--json"], ["report", "--json"],
+                          ["convert", "--to", "kineto", "--force", "-o", tmp_path / "out"]):
+            done = subprocess.run([TOOL, *arguments, path], capture_output=True, timeout=120, check=False,
+                                  preexec_fn=lambda: os.sched_setaffinity(0, processors))
+            outputs.append((done.returncode, done.stdout, done.stderr))
+        outputs.append((tmp_path / "out").read_bytes())
+    assert outputs[:len(outputs) // 2] == outputs[len(outputs) // 2:]
+
+
 # Tests with complete traces in syncline's format
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lambda d: frames(d, 1000),

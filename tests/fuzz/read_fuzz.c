@@ -102,7 +102,7 @@ static void check_all(struct sl_trace *t, const uint8_t *text)
 {
     struct sl_trace_events *events;
     struct sl_input_status status;
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
     struct sl_check *c;
     uint64_t seen = 0;
     int more;
@@ -113,19 +113,19 @@ static void check_all(struct sl_trace *t, const uint8_t *text)
         abort();
     do {
         more = sl_trace_next(t, &item);
-        assert(item.span.offset - item.span.lead == seen);
-        seen += item.span.lead + item.span.size;
+        assert(item->span.offset - item->span.lead == seen);
+        seen += item->span.lead + item->span.size;
         if (text)
-            assert(memcmp(item.span.text - item.span.lead,
-                          text + seen - item.span.size - item.span.lead,
-                          item.span.lead + item.span.size) == 0);
+            assert(memcmp(item->span.text - item->span.lead,
+                          text + seen - item->span.size - item->span.lead,
+                          item->span.lead + item->span.size) == 0);
         if (more)
-            sl_check_item(c, t, &item);
-        if (more && item.span.kind == SL_SPAN_EVENT && item.status == 0)
-            sl_trace_events_row(events, &item.row);
+            sl_check_item(c, t, item);
+        if (more && item->span.kind == SL_SPAN_EVENT && item->status == 0)
+            sl_trace_events_row(events, &item->row);
     } while (more);
     sl_trace_get_status(t, &status);
-    sl_check_end(c, &item.span, &status);
+    sl_check_end(c, &item->span, &status);
     sl_check_print_text(nowhere, "fuzz", c, &status);
     sl_check_print_verbose(nowhere, "fuzz", c, &status);
     sl_check_print_json(nowhere, "fuzz", c, &status);

@@ -5,7 +5,7 @@
  * uses. The writer also gets the edges that the job recorded. If the file has no edges, the edge
  * engine of a running job finds them here.
  *
- * Threads: main; a helper thread decompresses. Memory: under 500 MiB for a file of any size
+ * Threads: main; helper threads read the file. Memory: under 500 MiB for a file of any size
  * (replay/replay.h, chakra.h, et_nodes.h).
  */
 #include <errno.h>

@@ -176,7 +176,7 @@ static void find_sync_arrows(struct sl_cut *c, const struct sl_trace_row *row)
 static int read_all(struct sl_cut *c, const struct sl_convert_request *r,
                     void (*see)(struct sl_cut *c, const struct sl_trace_row *row))
 {
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
     struct sl_trace *t;
     char why[512];
 
@@ -184,8 +184,8 @@ static int read_all(struct sl_cut *c, const struct sl_convert_request *r,
         return sl_args_complain(r->command, "%s", why);
     sl_trace_show(t, "looking for the steps", r->input);
     while (sl_trace_next(t, &item) && !c->no_memory)
-        if (item.span.kind == SL_SPAN_EVENT && item.status == 0)
-            see(c, &item.row);
+        if (item->span.kind == SL_SPAN_EVENT && item->status == 0)
+            see(c, &item->row);
     sl_trace_close(t);
     return c->no_memory ? sl_args_complain(r->command, "these steps are too long: name fewer") : 0;
 }

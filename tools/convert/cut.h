@@ -5,7 +5,7 @@
  * launches, arrows to both their ends, and sync edges to the call or operation that waited. The
  * trace is read three or four times before the part is written.
  *
- * Threads: main; a helper thread decompresses. Memory: about 32 bytes for each call of the part, at
+ * Threads: main; helper threads read the file. Memory: about 32 bytes for each call of the part, at
  * most 256 MiB.
  */
 #ifndef SL_CONVERT_CUT_H

@@ -5,7 +5,7 @@
  * operator. A node's key is the id of its record function, which rows of torch.profiler also have.
  * Inputs, outputs and attributes are encoded once as fields of a Chakra Node and kept.
  *
- * Threads: main; a helper thread decompresses. Memory: at most 256 MiB; nodes beyond that are left
+ * Threads: main; helper threads read the file. Memory: at most 256 MiB; nodes beyond that are left
  * out and counted.
  */
 #ifndef SL_ET_NODES_H

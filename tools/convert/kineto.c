@@ -5,7 +5,7 @@
  * (kineto_row.h). Events and fields that are not valid JSON are left out. A truncated trace is
  * closed after its last complete event. Of some steps only their events are copied (cut.h).
  *
- * Threads: main; a helper thread decompresses. Memory: see trace_file.h.
+ * Threads: main; helper threads read the file. Memory: see trace_file.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -145,35 +145,35 @@ static void put_more_events(struct sl_output *o, const struct sl_convert_request
 static void copy_all(struct sl_trace *t, struct sl_output *o, const struct sl_convert_request *r,
                      struct outcome *result)
 {
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
 
     sl_trace_show(t, "converting", r->input);
     while (sl_trace_next(t, &item) && !o->error) {
-        if (item.status == -EBADMSG) {
-            leave_out(result, &item);
+        if (item->status == -EBADMSG) {
+            leave_out(result, item);
             continue;
         }
-        if (is_left_out(result, &item))
+        if (is_left_out(result, item))
             continue;
-        if (item.span.kind == SL_SPAN_CLOSE)
+        if (item->span.kind == SL_SPAN_CLOSE)
             put_steps(o, r);
-        if (item.span.kind == SL_SPAN_EVENTS_CLOSE)
+        if (item->span.kind == SL_SPAN_EVENTS_CLOSE)
             put_more_events(o, r, result);
-        put_span(o, result, &item);
-        result->inside = item.span.kind;
-        result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
-        result->events += item.span.kind == SL_SPAN_EVENT;
+        put_span(o, result, item);
+        result->inside = item->span.kind;
+        result->event_arrays += item->span.kind == SL_SPAN_EVENTS_OPEN;
+        result->events += item->span.kind == SL_SPAN_EVENT;
         result->has_distributed |=
-            item.span.kind == SL_SPAN_FIELD &&
-            sl_text_is((struct sl_text){item.span.key, item.span.key_size}, "distributedInfo");
-        if (item.span.kind == SL_SPAN_EVENT && item.status == 0 && item.row.phase == 'X')
-            take_times(result, &item.row);
-        if (item.span.kind == SL_SPAN_EVENT)
-            sl_trace_take_rank(t, &item, &result->header);
+            item->span.kind == SL_SPAN_FIELD &&
+            sl_text_is((struct sl_text){item->span.key, item->span.key_size}, "distributedInfo");
+        if (item->span.kind == SL_SPAN_EVENT && item->status == 0 && item->row.phase == 'X')
+            take_times(result, &item->row);
+        if (item->span.kind == SL_SPAN_EVENT)
+            sl_trace_take_rank(t, item, &result->header);
     }
     sl_trace_get_status(t, &result->input);
-    result->last = item.span;
-    result->lost_bytes = item.span.lead + item.span.size;
+    result->last = item->span;
+    result->lost_bytes = item->span.lead + item->span.size;
 }
 
 /* Adds the member distributedInfo, which a truncated trace lacks if the rank was not known at its

@@ -177,7 +177,7 @@ static int name_targets(struct sl_targets *out, const struct sl_target_options *
 static int look_into(struct sl_target_trace *x, const struct sl_command *command)
 {
     static struct sl_header h;
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
     struct sl_json_error error;
     struct sl_trace *t;
     struct stat st;
@@ -187,12 +187,12 @@ static int look_into(struct sl_target_trace *x, const struct sl_command *command
         return sl_args_complain(command, "%s", why);
     memset(&h, 0, sizeof(h));
     while (sl_trace_next(t, &item)) {
-        if (item.span.kind == SL_SPAN_FIELD && item.status == 0)
-            sl_trace_visit(t, &item.span, sl_header_value, &h, &error);
-        else if (item.span.kind == SL_SPAN_EVENT && h.has_rank)
+        if (item->span.kind == SL_SPAN_FIELD && item->status == 0)
+            sl_trace_visit(t, &item->span, sl_header_value, &h, &error);
+        else if (item->span.kind == SL_SPAN_EVENT && h.has_rank)
             break;
-        else if (item.span.kind == SL_SPAN_EVENT)
-            sl_trace_take_rank(t, &item, &h);
+        else if (item->span.kind == SL_SPAN_EVENT)
+            sl_trace_take_rank(t, item, &h);
     }
     sl_trace_close(t);
     x->rank = h.has_rank ? h.rank : SL_TARGET_NO_RANK;

@@ -17,7 +17,7 @@
 static int64_t start_of(const char *path)
 {
     static struct sl_header h;
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
     struct sl_json_error error;
     struct sl_trace *t;
     char why[512];
@@ -27,11 +27,11 @@ static int64_t start_of(const char *path)
     memset(&h, 0, sizeof(h));
     if (sl_trace_open(&t, path, why, sizeof(why)) != 0)
         return 0;
-    while (sl_trace_next(t, &item) && item.span.kind != SL_SPAN_EVENT)
-        if (item.span.kind == SL_SPAN_FIELD && item.status == 0)
-            sl_trace_visit(t, &item.span, sl_header_value, &h, &error);
-    if (h.own_file && item.span.kind == SL_SPAN_EVENT && item.status == 0)
-        start_ns = h.base_ns + item.row.ts_ns;
+    while (sl_trace_next(t, &item) && item->span.kind != SL_SPAN_EVENT)
+        if (item->span.kind == SL_SPAN_FIELD && item->status == 0)
+            sl_trace_visit(t, &item->span, sl_header_value, &h, &error);
+    if (h.own_file && item->span.kind == SL_SPAN_EVENT && item->status == 0)
+        start_ns = h.base_ns + item->row.ts_ns;
     sl_trace_close(t);
     return start_ns;
 }

@@ -1,7 +1,7 @@
 /*
  * edges.h - what `syncline edges` does with the traces: lists the edges, or sums up the waits.
  *
- * Threads: main; a helper thread decompresses. Memory: at most 256 MiB for files of any size.
+ * Threads: main; helper threads read the file. Memory: at most 256 MiB for files of any size.
  */
 #ifndef SL_EDGES_EDGES_H
 #define SL_EDGES_EDGES_H

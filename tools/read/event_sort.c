@@ -7,13 +7,12 @@
 #include "read/event_sort.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/pages.h"
+#include "read/temp_file.h"
 
 #define RUNS_MAX 4096u
 
@@ -72,24 +71,14 @@ void sl_event_sort_destroy(struct sl_event_sort *s)
     free(s);
 }
 
-/* Returns a temporary file without a name, or NULL with errno. */
 static FILE *open_file(void)
 {
-    const char *folder = getenv("TMPDIR");
-    char path[4096];
-    int fd;
+    int fd = sl_temp_file();
 
-    if (!folder || !folder[0])
-        folder = "/tmp";
-    fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    /* Some file systems do not support O_TMPFILE. A named file is then created and unlinked. */
-    if (fd < 0 && snprintf(path, sizeof(path), "%s/syncline-XXXXXX", folder) >= (int)sizeof(path)) {
-        errno = ENAMETOOLONG;
-        return NULL;
-    }
-    if (fd < 0 && (fd = mkostemp(path, O_CLOEXEC)) >= 0)
-        unlink(path);
-    return fd < 0 ? NULL : fdopen(fd, "w+");
+    if (fd >= 0)
+        return fdopen(fd, "w+");
+    errno = -fd;
+    return NULL;
 }
 
 static int write_run(struct sl_event_sort *s)

@@ -67,16 +67,16 @@ static int no_memory(const struct search *s)
 /* Returns 1 if the header can be read, at least in part. */
 static int read_kineto_header(struct sl_header *h, struct sl_input *input)
 {
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
     struct sl_json_error error;
     struct sl_trace *t;
     int is_read = 0;
 
     if (sl_trace_open_reader(&t, sl_input_read, input) != 0)
         return 0;
-    while (sl_trace_next(t, &item) && item.span.kind <= SL_SPAN_FIELD) {
-        if (item.span.kind == SL_SPAN_FIELD && item.status == 0)
-            is_read |= sl_trace_visit(t, &item.span, sl_header_value, h, &error) == 0;
+    while (sl_trace_next(t, &item) && item->span.kind <= SL_SPAN_FIELD) {
+        if (item->span.kind == SL_SPAN_FIELD && item->status == 0)
+            is_read |= sl_trace_visit(t, &item->span, sl_header_value, h, &error) == 0;
     }
     sl_trace_close(t);
     return is_read;

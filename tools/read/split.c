@@ -13,7 +13,6 @@
 #include "read/scan.h"
 #include "read/text.h"
 
-#define BUFFER_BYTES (1u << 20)
 /* number of bytes in which the end of a broken event is sought */
 #define BROKEN_BYTES (256u << 10)
 
@@ -32,6 +31,10 @@ enum state {
 struct sl_split {
     sl_split_read_fn read;
     void *user;
+    struct sl_split_buffer
+        other;         /* if texts are kept: the buffer of the spans before, or a spare */
+    int keeps;         /* not 0 if texts are kept */
+    int turned;        /* not 0 if `other` has texts that the caller has not taken */
     const char *array; /* name of the top-level array that holds the events */
     enum state state;
     char *buffer;
@@ -50,12 +53,12 @@ int sl_split_create(struct sl_split **out, sl_split_read_fn read, void *user)
 
     if (!s)
         return -ENOMEM;
-    s->buffer = calloc(1, BUFFER_BYTES + SL_SCAN_PADDING);
+    s->buffer = calloc(1, SL_SPLIT_BYTES + SL_SCAN_PADDING);
     if (!s->buffer) {
         free(s);
         return -ENOMEM;
     }
-    s->capacity = BUFFER_BYTES;
+    s->capacity = SL_SPLIT_BYTES;
     s->read = read;
     s->user = user;
     s->array = "traceEvents";
@@ -72,8 +75,26 @@ void sl_split_destroy(struct sl_split *s)
 {
     if (!s)
         return;
+    free(s->other.data);
     free(s->buffer);
     free(s);
+}
+
+void sl_split_keep(struct sl_split *s, int keeps)
+{
+    s->keeps = keeps;
+}
+
+int sl_split_take(struct sl_split *s, struct sl_split_buffer *buffer)
+{
+    struct sl_split_buffer full = s->other;
+
+    if (!s->turned)
+        return 0;
+    s->turned = 0;
+    s->other = *buffer;
+    *buffer = full;
+    return 1;
 }
 
 /* Ends the splitting. If the text ends inside a span, the last span holds the part of it that was
@@ -97,6 +118,64 @@ static int finish(struct sl_split *s, enum sl_span_kind kind, const char *why)
     return 0;
 }
 
+void sl_split_turn(struct sl_split *s)
+{
+    struct sl_split_buffer full = {s->buffer, s->capacity};
+    size_t left = s->fill - s->head;
+    /* After a long span the next buffer is small again. */
+    size_t capacity = left < SL_SPLIT_BYTES / 2 ? SL_SPLIT_BYTES : s->capacity;
+
+    if (s->turned || s->head == 0)
+        return;
+    if (s->other.capacity != capacity) {
+        free(s->other.data);
+        s->other.data = malloc(capacity + SL_SCAN_PADDING);
+        s->other.capacity = s->other.data ? capacity : 0;
+        if (!s->other.data) {
+            s->pos = s->head;
+            finish(s, SL_SPAN_BAD, "not enough memory to read on");
+            return;
+        }
+    }
+    memcpy(s->other.data, s->buffer + s->head, left + SL_SCAN_PADDING);
+    s->buffer = s->other.data;
+    s->capacity = s->other.capacity;
+    s->other = full;
+    s->turned = 1;
+    s->base += s->head;
+    s->pos -= s->head;
+    s->fill = left;
+    s->head = 0;
+}
+
+void sl_split_rewind(struct sl_split *s, const struct sl_span *event, const struct sl_text *piece,
+                     size_t pieces)
+{
+    size_t left = s->fill - s->head, size = left;
+    char *buffer, *at;
+
+    for (size_t i = 0; i < pieces; i++)
+        size += piece[i].size;
+    at = buffer = malloc((size > SL_SPLIT_BYTES ? size : SL_SPLIT_BYTES) + SL_SCAN_PADDING);
+    if (!buffer) {
+        s->pos = s->head;
+        finish(s, SL_SPAN_BAD, "not enough memory to read on");
+        return;
+    }
+    for (size_t i = 0; i < pieces; i++)
+        at = piece[i].size ? (char *)memcpy(at, piece[i].data, piece[i].size) + piece[i].size : at;
+    memcpy(at, s->buffer + s->head, left + SL_SCAN_PADDING);
+    free(s->buffer);
+    s->buffer = buffer;
+    s->capacity = size > SL_SPLIT_BYTES ? size : SL_SPLIT_BYTES;
+    s->base = event->offset - event->lead;
+    s->head = 0;
+    s->pos = event->lead;
+    s->fill = size;
+    s->keeps = s->turned = 0;
+    s->state = AT_EVENT;
+}
+
 /* Moves the buffer's content to its front, and appends text. Returns 1. Returns 0 at the end of the
  * text. If the span is too long, calls finish() and returns 0. */
 static int refill(struct sl_split *s)
@@ -104,6 +183,10 @@ static int refill(struct sl_split *s)
     size_t n;
 
     if (s->exhausted)
+        return 0;
+    if (s->keeps)
+        sl_split_turn(s);
+    if (s->state == AT_END)
         return 0;
     if (s->head) {
         memmove(s->buffer, s->buffer + s->head, s->fill - s->head);

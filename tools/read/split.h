@@ -6,8 +6,8 @@
  * of text. The splitter knows only the outline (strings, brackets, commas). The parser checks that
  * each span is valid JSON.
  *
- * Threads: one owner. Memory: one buffer of 1 MiB, which grows to the longest span, at most
- * SL_SPLIT_SPAN_MAX.
+ * Threads: one owner. Memory: one buffer of SL_SPLIT_BYTES, which grows to the longest span, at
+ * most SL_SPLIT_SPAN_MAX. If texts are kept, a second one.
  */
 #ifndef SL_SPLIT_H
 #define SL_SPLIT_H
@@ -15,6 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "read/text.h"
+
+#define SL_SPLIT_BYTES    (128u << 10)
 #define SL_SPLIT_SPAN_MAX (16u << 20)
 
 /* Reads the next bytes of text. Returns 0 at the end. */
@@ -35,7 +38,8 @@ enum sl_span_kind {
 
 struct sl_span {
     enum sl_span_kind kind;
-    const char *text; /* valid until the next call; 64 bytes after it are readable */
+    const char *text; /* valid until the next call, unless texts are kept; 64 bytes after it are
+                         readable */
     size_t size;
     uint64_t offset; /* byte of `text` within the trace's text */
     /* Size of the lead in bytes. The lead is the text between the previous span and this span:
@@ -65,5 +69,28 @@ void sl_split_cut_event(struct sl_split *s, struct sl_span *event, int is_too_lo
  * ends before the next event. After SL_SPAN_END, SL_SPAN_CUT or SL_SPAN_BAD each further call
  * returns the same span. */
 void sl_split_next(struct sl_split *s, struct sl_span *out);
+
+/* A buffer that holds the texts of spans. All members 0: none. */
+struct sl_split_buffer {
+    char *data; /* free() frees it */
+    size_t capacity;
+};
+
+/* If `keeps` is not 0, the texts of spans stay valid from now on, because a buffer that is full is
+ * left to the caller. */
+void sl_split_keep(struct sl_split *s, int keeps);
+
+/* If texts are kept, call after each span. If the span is in another buffer than the span before,
+ * exchanges *buffer, which the splitter may use again, for the buffer of the spans before, and
+ * returns 1. Otherwise returns 0. */
+int sl_split_take(struct sl_split *s, struct sl_split_buffer *buffer);
+
+/* If texts are kept, makes the next span be in another buffer. */
+void sl_split_turn(struct sl_split *s);
+
+/* Ends the keeping of texts, and makes the splitter return the span of an event again, and those
+ * after it. The pieces are the texts of these spans, with their leads. */
+void sl_split_rewind(struct sl_split *s, const struct sl_span *event, const struct sl_text *piece,
+                     size_t pieces);
 
 #endif

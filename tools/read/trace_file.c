@@ -1,11 +1,13 @@
 /*
  * trace_file.c - reads a trace item by item.
  *
- * Threads: one owner; the helper thread belongs to read_ahead.c. Memory: see trace_file.h.
+ * Threads: one owner; the helper threads belong to read_ahead.c and parse_ahead.c. Memory: see
+ * trace_file.h.
  */
 #include "read/trace_file.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +15,21 @@
 #include "print/progress.h"
 #include "read/et_file.h"
 #include "read/file_kind.h"
+#include "read/parse_ahead.h"
 #include "read/read_ahead.h"
+
+/* Events of a file that has no thread of its own for the parser. Many commands read only the
+ * beginning of a file, and most files of tests are short. */
+#define FEW_EVENTS 1000u
 
 struct sl_trace {
     struct sl_input *input;
     struct sl_read_ahead *ahead;
-    struct sl_split *split;
+    struct sl_split *split; /* not the owner's while there is a second parser */
     struct sl_json *json;
+    struct sl_parse_ahead *parser; /* the second parser, or NULL */
+    int is_decided;                /* 1: there is a second parser, or there will be none */
+    struct sl_trace_item item;     /* the last item, without a second parser */
     uint64_t events, event_arrays, fields;
     struct sl_progress progress;
 };
@@ -34,8 +44,19 @@ int sl_trace_open_reader(struct sl_trace **out, sl_split_read_fn read, void *use
         sl_trace_close(t);
         return -ENOMEM;
     }
+    t->is_decided = 1;
     *out = t;
     return 0;
+}
+
+/* Returns how many processors the process may use, at most 2. */
+static int processors(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) != 0) /* more processors than the set can hold */
+        return 2;
+    return CPU_COUNT(&set) < 2 ? CPU_COUNT(&set) : 2;
 }
 
 int sl_trace_open_input(struct sl_trace **out, struct sl_input *input)
@@ -53,6 +74,7 @@ int sl_trace_open_input(struct sl_trace **out, struct sl_input *input)
     }
     t->input = input;
     t->ahead = ahead;
+    t->is_decided = processors() < 2;
     *out = t;
     return 0;
 }
@@ -77,6 +99,7 @@ void sl_trace_close(struct sl_trace *t)
     if (!t)
         return;
     sl_progress_end(&t->progress);
+    sl_parse_ahead_stop(t->parser);
     sl_read_ahead_stop(t->ahead);
     sl_json_destroy(t->json);
     sl_split_destroy(t->split);
@@ -101,43 +124,64 @@ static void show_progress(struct sl_trace *t, const struct sl_span *span)
     }
 }
 
-/* Checks that the key and the value of a top-level field are valid JSON. */
-static int check_field(struct sl_trace *t, const struct sl_span *span, struct sl_json_error *error)
+/* Reads and parses the next item. */
+static int parse(struct sl_trace *t)
 {
-    int rc = sl_json_visit(t->json, "", span->key - 1, span->key_size + 2, NULL, NULL, error);
+    struct sl_trace_item *item = &t->item;
 
-    error->at = 0; /* if the key is invalid, the offset of the value is reported, which is close
-                      enough */
-    return rc ? rc : sl_json_visit(t->json, "", span->text, span->size, NULL, NULL, error);
+    sl_split_next(t->split, &item->span);
+    item->index = t->events;
+    t->events += item->span.kind == SL_SPAN_EVENT;
+    sl_item_parse(t->json, item);
+    if (item->span.kind == SL_SPAN_EVENT && item->status) {
+        sl_split_cut_event(t->split, &item->span, item->status == -EFBIG);
+        if (item->status == -EFBIG && item->span.size <= SL_JSON_TEXT_MAX) /* it was cut */
+            sl_item_parse(t->json, item);
+    }
+    return item->span.kind < SL_SPAN_END;
 }
 
-int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item)
+static void status_of_ahead(void *trace, struct sl_input_status *out)
 {
-    sl_split_next(t->split, &item->span);
-    show_progress(t, &item->span);
-    item->status = 0;
-    item->index = t->events;
-    switch (item->span.kind) {
-    case SL_SPAN_EVENT:
-        t->events++;
-        item->status =
-            sl_json_row(t->json, item->span.text, item->span.size, &item->row, &item->error);
-        if (item->status)
-            sl_split_cut_event(t->split, &item->span, item->status == -EFBIG);
-        if (item->status == -EFBIG && item->span.size <= SL_JSON_TEXT_MAX) /* it was cut */
-            item->status =
-                sl_json_row(t->json, item->span.text, item->span.size, &item->row, &item->error);
-        return 1;
-    case SL_SPAN_EVENTS_OPEN:
-        t->event_arrays++;
-        return 1;
-    case SL_SPAN_FIELD:
-        t->fields++;
-        item->status = check_field(t, &item->span, &item->error);
-        return 1;
-    default:
-        return item->span.kind < SL_SPAN_END;
+    struct sl_trace *t = trace;
+
+    sl_read_ahead_get_status(t->ahead, out);
+}
+
+/* Starts the second parser, unless the file may be short. */
+static void start_parser(struct sl_trace *t)
+{
+    if (t->is_decided || t->events < FEW_EVENTS)
+        return;
+    t->is_decided = 1; /* even if this fails */
+    (void)sl_parse_ahead_start(&t->parser, t->split, t->json, t->events, status_of_ahead, t);
+}
+
+/* Takes the next item from the second parser. Leaves it at an event that must be cut. */
+static int take_parsed(struct sl_trace *t, struct sl_trace_item **item)
+{
+    int more = sl_parse_ahead_next(t->parser, item);
+
+    if (more >= 0) {
+        t->events += (*item)->span.kind == SL_SPAN_EVENT;
+        return more;
     }
+    sl_parse_ahead_leave(t->parser);
+    t->parser = NULL;
+    return parse(t);
+}
+
+int sl_trace_next(struct sl_trace *t, struct sl_trace_item **item)
+{
+    int more;
+
+    start_parser(t);
+    *item = &t->item;
+    more = t->parser ? take_parsed(t, item) : parse(t);
+    show_progress(t, &(*item)->span);
+    t->event_arrays += (*item)->span.kind == SL_SPAN_EVENTS_OPEN;
+    t->fields += (*item)->span.kind == SL_SPAN_FIELD;
+    return more;
 }
 
 int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visit_fn visit,
@@ -188,7 +232,9 @@ const char *sl_trace_not_one(const struct sl_trace *t, const struct sl_span *las
 
 void sl_trace_get_status(struct sl_trace *t, struct sl_input_status *out)
 {
-    if (t->ahead)
+    if (t->parser)
+        sl_parse_ahead_get_status(t->parser, out);
+    else if (t->ahead)
         sl_read_ahead_get_status(t->ahead, out);
     else
         *out = (struct sl_input_status){.end = SL_INPUT_WHOLE};

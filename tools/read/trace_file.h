@@ -4,8 +4,9 @@
  *   sl_trace_open(&t, path, why, sizeof(why));
  *   while (sl_trace_next(t, &item) ...)
  *
- * Threads: one owner. A helper thread decompresses ahead of the reader. Memory: the sum of the
- * limits in input_file.h, split.h and json_event.h, for a file of any size.
+ * Threads: one owner. A helper thread decompresses ahead of the reader. If the process may use two
+ * processors and the file has more than a few events, another one parses ahead. Memory: the sum of
+ * the limits in input_file.h, split.h, parse_ahead.h and json_event.h, for a file of any size.
  */
 #ifndef SL_TRACE_FILE_H
 #define SL_TRACE_FILE_H
@@ -41,9 +42,9 @@ void sl_trace_close(struct sl_trace *t); /* NULL is fine */
  * ...". */
 void sl_trace_show(struct sl_trace *t, const char *what, const char *path);
 
-/* Returns 1 and an item, or 0 and the last item, whose span has kind END, CUT or BAD. Text is valid
- * until the next call. */
-int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item);
+/* Returns 1 and an item, or 0 and the last item, whose span has kind END, CUT or BAD. The item and
+ * its texts are valid until the next call. */
+int sl_trace_next(struct sl_trace *t, struct sl_trace_item **item);
 
 /* Reports every value of a FIELD span. Returns the same values as sl_json_visit(). */
 int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visit_fn visit,

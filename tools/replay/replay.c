@@ -211,7 +211,7 @@ static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_it
 /* Adds all rows to the sort. Returns 0 or -errno of the temporary files. */
 static int read_all(struct sl_replay *f, struct sl_trace *t, const char *path)
 {
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
     int rc = 0;
 
     sl_trace_get_status(t, &f->input);
@@ -220,9 +220,9 @@ static int read_all(struct sl_replay *f, struct sl_trace *t, const char *path)
         f->order = SL_REPLAY_NAMES_SOUGHT;
     sl_trace_show(t, "reading", path);
     while (sl_trace_next(t, &item) && rc == 0)
-        rc = take_item(f, t, &item);
+        rc = take_item(f, t, item);
     sl_trace_get_status(t, &f->input);
-    f->last = item.span;
+    f->last = item->span;
     return rc;
 }
 

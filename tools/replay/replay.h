@@ -7,7 +7,7 @@
  *   sl_replay_run(f, path, why, sizeof(why));       passes events and edges to the sinks
  *   sl_replay_tell(f, command, path, "the edges")   reports what was left out; exit status
  *
- * Threads: the main thread calls these functions. A helper thread decompresses. Memory: see
+ * Threads: the main thread calls these functions. Helper threads read the file. Memory: see
  * trace_events.h and edge.h.
  */
 #ifndef SL_REPLAY_H

@@ -83,9 +83,20 @@ static void add_gaps(const struct sl_report *report, size_t at, struct sl_sums *
     }
 }
 
+/* Returns the sums of a device, which `known` keeps, because there may be many rows. */
+static const struct sl_report_time *time_of(const struct sl_report *report, size_t first,
+                                            size_t end, uint8_t device,
+                                            struct sl_report_time known[UINT8_MAX + 1])
+{
+    if (!known[device].steps)
+        known[device] = sl_report_time(report, first, end, device);
+    return &known[device];
+}
+
 /* Adds the rows of the rank whose recordings are [first, end). */
 static void add_rank(const struct sl_report *report, size_t first, size_t end, struct sl_table *out)
 {
+    struct sl_report_time known[UINT8_MAX + 1] = {{0}};
     struct sl_sums groups = {0};
 
     for (size_t i = first; i < end; i++)
@@ -95,7 +106,7 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
     for (size_t i = 0; i < groups.count; i++) {
         const struct sl_sum *g = &groups.sum[i];
         uint8_t device = (uint8_t)g->key[KEY_DEVICE];
-        struct sl_report_time time = sl_report_time(report, first, end, device);
+        const struct sl_report_time *time = time_of(report, first, end, device, known);
         struct sl_cell *row = sl_table_row(out);
 
         row[RANK] = sl_cell_id(sl_report_rank(&report->recordings.of[first]));
@@ -107,8 +118,8 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
         row[GAPS] = sl_cell_number(g->count);
         row[IDLE] = sl_cell_number(g->total_ns);
         row[LONGEST] = sl_cell_number(g->longest_ns);
-        row[PER_STEP] = sl_cell_number(time.steps ? g->total_ns / time.steps : 0);
-        row[SHARE] = sl_cell_ratio(g->total_ns, time.length_ns);
+        row[PER_STEP] = sl_cell_number(time->steps ? g->total_ns / time->steps : 0);
+        row[SHARE] = sl_cell_ratio(g->total_ns, time->length_ns);
     }
     sl_sums_free(&groups);
 }

@@ -74,21 +74,11 @@ static void add_op(struct launches *all, const struct sl_report_op *op,
         sl_sums_add(&all->late, key, 0);
 }
 
-static uint64_t count_of(const struct sl_sums *sums, uint32_t name)
+static uint64_t count_of(const struct sl_sums *sums, const uint32_t *key)
 {
-    for (size_t i = 0; i < sums->count; i++)
-        if (sums->sum[i].key[0] == name)
-            return sums->sum[i].count;
-    return 0;
-}
+    const struct sl_sum *sum = sl_sums_find(sums, key);
 
-static const struct sl_sum *sum_of(const struct sl_sums *sums, uint32_t name)
-{
-    size_t i = 0;
-
-    while (sums->sum[i].key[0] != name)
-        i++;
-    return &sums->sum[i];
+    return sum ? sum->count : 0;
 }
 
 static void add_rows(const struct sl_report *report, int64_t rank, struct launches *all,
@@ -96,7 +86,8 @@ static void add_rows(const struct sl_report *report, int64_t rank, struct launch
 {
     sl_sums_sort(&all->call);
     for (size_t i = 0; i < all->call.count; i++) {
-        const struct sl_sum *call = &all->call.sum[i], *delay = sum_of(&all->delay, call->key[0]);
+        const struct sl_sum *call = &all->call.sum[i],
+                            *delay = sl_sums_find(&all->delay, call->key);
         struct sl_cell *row = sl_table_row(out);
 
         row[RANK] = sl_cell_id(rank);
@@ -106,9 +97,9 @@ static void add_rows(const struct sl_report *report, int64_t rank, struct launch
         row[CALL_MAX] = sl_cell_number(call->longest_ns);
         row[DELAY_MEAN] = sl_cell_real(sl_sum_mean(delay));
         row[DELAY_MAX] = sl_cell_number(delay->longest_ns);
-        row[SHORT] = sl_cell_number(count_of(&all->is_short, call->key[0]));
-        row[SLOW] = sl_cell_number(count_of(&all->slow, call->key[0]));
-        row[LATE] = sl_cell_number(count_of(&all->late, call->key[0]));
+        row[SHORT] = sl_cell_number(count_of(&all->is_short, call->key));
+        row[SLOW] = sl_cell_number(count_of(&all->slow, call->key));
+        row[LATE] = sl_cell_number(count_of(&all->late, call->key));
     }
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "report/grow.h"
 #include "report/print.h"
 
 #define SCHEMA 1
@@ -100,32 +101,38 @@ static void put_input(FILE *f, const struct sl_recording *r)
     fputs("}", f);
 }
 
+static int ascending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
 /* Prints the numbers of the chosen steps of all ranks, each once, in order. */
 static void put_steps(FILE *f, const struct sl_report *report)
 {
     const struct sl_recordings *all = &report->recordings;
-    const char *separator = "";
-    uint64_t least = 0;
+    size_t count = 0, slots = 0;
+    uint64_t *number = NULL;
 
+    for (size_t i = 0; i < all->count; i++)
+        for (uint32_t k = 0; k < all->of[i].steps; k++) {
+            uint64_t *at;
+
+            if (!sl_report_counts_step(report, &all->of[i], k + 1))
+                continue;
+            at = sl_grow((void **)&number, &count, &slots, sizeof(*number));
+            if (at)
+                *at = all->of[i].step[k].number;
+        }
+    if (count)
+        qsort(number, count, sizeof(*number), ascending);
     fputs(", \"steps\": [", f);
-    for (;;) {
-        uint64_t next = UINT64_MAX;
-
-        for (size_t i = 0; i < all->count; i++)
-            for (uint32_t k = 0; k < all->of[i].steps; k++) {
-                uint64_t number = all->of[i].step[k].number;
-
-                if (number >= least && number < next &&
-                    sl_report_counts_step(report, &all->of[i], k + 1))
-                    next = number;
-            }
-        if (next == UINT64_MAX)
-            break;
-        fprintf(f, "%s%" PRIu64, separator, next);
-        separator = ", ";
-        least = next + 1;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || number[i] != number[i - 1])
+            fprintf(f, "%s%" PRIu64, i ? ", " : "", number[i]);
     fputs("]", f);
+    free(number);
 }
 
 static void put_finding(FILE *f, const struct sl_report *report, const struct sl_report_finding *it)

@@ -19,6 +19,10 @@
 #include "sync/call_class.h"
 
 #define NAMES_BYTES (256u << 20)
+/* The events of a sorted run, and the number of runs. A merge needs a buffer for each run. */
+#define RUN_LEAST 1024u
+#define RUN_MOST  (512u << 10)
+#define RUNS_MOST 1024u
 
 /* The state while one file is read. */
 struct reading {
@@ -35,16 +39,16 @@ struct reading {
     size_t founds, found_slots;
     uint64_t last_launch; /* correlation id of the last launch */
     int has_launched;     /* 1: an operation of the last launch has come */
-    int failed;           /* -ENOMEM */
+    int failed;           /* -ENOMEM, or -errno of a temporary file */
 };
 
 /* Returns a new, zeroed last element, or NULL if there is no memory. */
 static void *append(struct reading *r, void **array, size_t *count, size_t *slots, size_t size)
 {
-    void *at = sl_grow(array, count, slots, size);
+    void *at = sl_spill_grow(&r->all->spill, array, count, slots, size);
 
     if (!at)
-        r->failed = -ENOMEM;
+        r->failed = r->all->spill.error;
     return at;
 }
 
@@ -452,7 +456,11 @@ static int order_of_ops(const void *a, const void *b)
         return compare(x->start_ns, y->start_ns);
     if (x->correlation != y->correlation)
         return compare(x->correlation, y->correlation);
-    return x->stream != y->stream ? compare(x->stream, y->stream) : compare(x->name, y->name);
+    if (x->stream != y->stream)
+        return compare(x->stream, y->stream);
+    if (x->name != y->name)
+        return compare(x->name, y->name);
+    return memcmp(x, y, sizeof(*x)); /* so that any sort gives the same */
 }
 
 static int order_of_waits(const void *a, const void *b)
@@ -616,36 +624,73 @@ static void make_sites(struct reading *r)
     }
 }
 
-static void sort_all(struct sl_recording *out)
+/* Sorts operations that are in a file, in runs. Returns 0, -ENOMEM, or -errno of the temporary
+ * file. */
+static int sort_runs(const struct sl_spill *spill, struct sl_report_op *op, size_t count)
 {
+    size_t run = spill->limit_bytes / 4 / sizeof(*op), least = count / RUNS_MOST + RUN_LEAST;
+    struct sl_event_sort *sort;
+    struct sl_event ev;
+    int rc;
+
+    _Static_assert(sizeof(*op) == sizeof(ev), "an operation can be sorted as an event");
+    run = run > RUN_MOST ? RUN_MOST : run;
+    rc = sl_event_sort_create(&sort, run > least ? run : least, order_of_ops);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        memcpy(&ev, &op[i], sizeof(ev));
+        rc = sl_event_sort_put(sort, &ev);
+    }
+    if (rc == 0)
+        rc = sl_event_sort_end(sort);
+    for (size_t i = 0; rc >= 0 && (rc = sl_event_sort_next(sort, &ev)) == 1; i++)
+        memcpy(&op[i], &ev, sizeof(ev));
+    sl_event_sort_destroy(sort);
+    return rc;
+}
+
+/* Returns what sort_runs() returns. */
+static int sort_all(const struct sl_spill *spill, struct sl_recording *out)
+{
+    int rc = 0;
+
     for (size_t i = 0; i < out->ops; i++) {
         struct sl_report_op *op = &out->op[i];
 
         op->part = sl_recording_part(out, op->launch ? out->launch[op->launch - 1].start_ns
                                                      : op->start_ns);
     }
-    if (out->ops)
+    if (sl_spill_has(spill, out->op))
+        rc = sort_runs(spill, out->op, out->ops);
+    else if (out->ops)
         qsort(out->op, out->ops, sizeof(*out->op), order_of_ops);
     if (out->waits)
         qsort(out->wait, out->waits, sizeof(*out->wait), order_of_waits);
     if (out->loads)
         qsort(out->load, out->loads, sizeof(*out->load), order_of_loads);
     nest_products(out);
+    return rc;
 }
 
-void sl_recording_free(struct sl_recording *out)
+void sl_recording_free(struct sl_recordings *all, struct sl_recording *out)
 {
-    free(out->op);
-    free(out->launch);
-    free(out->wait);
-    free(out->load);
+    void *const array[] = {out->op,    out->launch,  out->wait,     out->load, out->group,
+                           out->range, out->product, out->overhead, out->site};
+
+    for (size_t i = 0; i < sizeof(array) / sizeof(array[0]); i++)
+        sl_spill_free(&all->spill, array[i]);
     free(out->step);
-    free(out->group);
-    free(out->range);
-    free(out->product);
-    free(out->overhead);
-    free(out->site);
     memset(out, 0, sizeof(*out));
+}
+
+/* Says why the file was not read to its end. Returns an exit status. */
+static int cannot_read(const struct sl_command *command, const char *path, int rc)
+{
+    if (rc == -ENOMEM)
+        return sl_args_complain(command, "not enough memory to read %s", path);
+    return sl_args_complain(
+        command,
+        "%s: what does not fit into --memory could not be written to a temporary file: %s%s", path,
+        strerror(-rc), rc == -ENOSPC ? ": free some space, or name another folder in TMPDIR" : "");
 }
 
 /* Reads the file. Returns an exit status. */
@@ -653,6 +698,7 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
 {
     struct sl_replay *f = r->replay;
     char why[512];
+    int rc;
 
     if (sl_replay_read(f, path, why, sizeof(why)) != 0 ||
         sl_replay_run(f, path, why, sizeof(why)) != 0)
@@ -661,9 +707,9 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
     sl_row_collectives_groups(f->collectives, take_group, r);
     join_waits(r);
     make_sites(r);
-    if (r->failed)
-        return sl_args_complain(command, "not enough memory to read %s", path);
-    sort_all(r->out);
+    rc = r->failed ? r->failed : sort_all(&r->all->spill, r->out);
+    if (rc)
+        return cannot_read(command, path, rc);
     r->out->header = f->header;
     r->out->has_sync_rows |= f->header.has_edges;
     memcpy(r->out->lost_edges, f->lost, sizeof(r->out->lost_edges));
@@ -689,17 +735,18 @@ int sl_recordings_read(struct sl_recordings *all, const struct sl_command *comma
         status = read_file(&r, command, path);
     sl_replay_destroy(r.replay);
     free(r.known);
-    free(r.found);
+    sl_spill_free(&all->spill, r.found);
     if (status == SL_EXIT_USAGE)
-        sl_recording_free(out);
+        sl_recording_free(all, out);
     else
         all->count++;
     return status;
 }
 
-int sl_recordings_create(struct sl_recordings *r, size_t most)
+int sl_recordings_create(struct sl_recordings *r, size_t most, uint64_t memory_bytes)
 {
-    *r = (struct sl_recordings){.of = calloc(most + 1, sizeof(*r->of))};
+    *r = (struct sl_recordings){.of = calloc(most + 1, sizeof(*r->of)),
+                                .spill.limit_bytes = memory_bytes};
     if (r->of && sl_intern_create(&r->names, NAMES_BYTES) == 0)
         return 0;
     free(r->of);
@@ -709,7 +756,8 @@ int sl_recordings_create(struct sl_recordings *r, size_t most)
 void sl_recordings_free(struct sl_recordings *r)
 {
     for (size_t i = 0; i < r->count; i++)
-        sl_recording_free(&r->of[i]);
+        sl_recording_free(r, &r->of[i]);
     free(r->of);
+    sl_spill_end(&r->spill);
     sl_intern_destroy(r->names);
 }

@@ -5,10 +5,9 @@
  * work on the arrays, so a further metric costs no further reading. Names of all recordings of a
  * report are interned in one table, so equal names have equal ids on all ranks.
  *
- * Threads: one owner; a helper thread decompresses while the file is read. Memory: 64 bytes for
- * each GPU operation, 40 for each launch and 48 for each wait. If a metric needs them, 32 bytes for
- * each operator and range with a CUDA call inside. While a file is read, also the memory that
- * replay.h states.
+ * Threads: one owner; helper threads read the file. Memory: 64 bytes for each GPU operation, 40 for
+ * each launch and 48 for each wait. If a metric needs them, 32 bytes for each operator and range
+ * with a CUDA call inside. While a file is read, also the memory that replay.h states.
  */
 #ifndef SL_REPORT_RECORDING_H
 #define SL_REPORT_RECORDING_H
@@ -19,6 +18,7 @@
 #include "base/intern.h"
 #include "read/header.h"
 #include "read/trace_events.h"
+#include "report/spill.h"
 #include "sync/edge.h"
 
 #define SL_REPORT_ORIGIN_NS SL_TRACE_EVENTS_ORIGIN_NS
@@ -143,8 +143,6 @@ struct sl_recording {
     int status;        /* 1: only a part of the file was read; the command has said so */
 };
 
-void sl_recording_free(struct sl_recording *r);
-
 /* Facts that are kept only if a wanted metric needs them. */
 enum sl_need {
     SL_NEED_RANGES = 1 << 0,  /* operators, and ranges of the user */
@@ -153,14 +151,19 @@ enum sl_need {
 
 struct sl_recordings {
     struct sl_intern *names;
+    struct sl_spill spill; /* has all arrays whose size depends on the number of events */
     struct sl_recording *of;
     size_t count;
     uint32_t needs; /* flags of enum sl_need, set before the first file is read */
 };
 
-/* Returns 0 or -ENOMEM. */
-int sl_recordings_create(struct sl_recordings *r, size_t most);
+#define SL_RECORDINGS_MEMORY (2ull << 30) /* in bytes, the default */
+
+/* Makes room for `most` recordings. What does not fit into `memory_bytes` goes to temporary files.
+ * Returns 0 or -ENOMEM. */
+int sl_recordings_create(struct sl_recordings *r, size_t most, uint64_t memory_bytes);
 void sl_recordings_free(struct sl_recordings *r);
+void sl_recording_free(struct sl_recordings *all, struct sl_recording *r);
 
 struct sl_command;
 

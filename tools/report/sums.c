@@ -83,6 +83,13 @@ struct sl_sum *sl_sums_add(struct sl_sums *g, const uint32_t key[SL_SUM_KEYS], u
     return group;
 }
 
+const struct sl_sum *sl_sums_find(const struct sl_sums *g, const uint32_t key[SL_SUM_KEYS])
+{
+    uint32_t at = g->index ? *find(g, key) : 0;
+
+    return at ? &g->sum[at - 1] : NULL;
+}
+
 static int by_total(const void *a, const void *b)
 {
     const struct sl_sum *x = a, *y = b;

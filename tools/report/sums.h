@@ -36,6 +36,9 @@ void sl_sums_free(struct sl_sums *g);
  * there is no memory. */
 struct sl_sum *sl_sums_add(struct sl_sums *g, const uint32_t key[SL_SUM_KEYS], uint64_t ns);
 
+/* Returns the group with this key, or NULL. Only before the groups are sorted. */
+const struct sl_sum *sl_sums_find(const struct sl_sums *g, const uint32_t key[SL_SUM_KEYS]);
+
 static inline double sl_sum_mean(const struct sl_sum *sum)
 {
     return (double)sum->total_ns / (double)sum->count;

@@ -251,7 +251,7 @@ static void take_item(struct reading *r, struct sl_trace *t, struct sl_trace_ite
 static int read_file(struct reading *r, const struct sl_command *command, const char *path)
 {
     struct sl_input_status input;
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
     struct sl_trace *t = NULL;
     const char *strange;
     char why[512];
@@ -261,14 +261,14 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
         return sl_args_complain(command, "%s", why);
     sl_trace_show(t, "reading", path);
     while (sl_trace_next(t, &item) && !r->failed)
-        take_item(r, t, &item);
+        take_item(r, t, item);
     sl_trace_get_status(t, &input);
-    strange = sl_trace_not_one(t, &item.span, &input);
+    strange = sl_trace_not_one(t, &item->span, &input);
     if (r->failed)
         status = sl_args_complain(command, "not enough memory to read %s", path);
     else if (strange)
         status = sl_args_complain(command, "%s is not a Kineto trace: %s", path, strange);
-    else if (item.span.kind != SL_SPAN_END || input.end != SL_INPUT_WHOLE)
+    else if (item->span.kind != SL_SPAN_END || input.end != SL_INPUT_WHOLE)
         status = sl_args_problem(command,
                                  "%s is truncated or damaged: the tables are of the part before "
                                  "(HTA refuses such a file)",

@@ -132,16 +132,16 @@ static struct sl_check *check(void)
 {
     struct text_reader reader = text_reader(trace, 0);
     struct sl_input_status status;
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
     struct sl_check *c;
     struct sl_trace *t;
 
     assert_int_equal(sl_check_create(&c), 0);
     assert_int_equal(sl_trace_open_reader(&t, text_read, &reader), 0);
     while (sl_trace_next(t, &item))
-        sl_check_item(c, t, &item);
+        sl_check_item(c, t, item);
     sl_trace_get_status(t, &status);
-    sl_check_end(c, &item.span, &status);
+    sl_check_end(c, &item->span, &status);
     sl_trace_close(t);
     return c;
 }

@@ -115,7 +115,7 @@ static void run(const char *given)
     static const char own[] = "own\n";
     char text[8192] = "{\"traceEvents\":[", line[1024];
     struct text_reader source;
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
     struct sl_event ev;
     struct sl_trace *t;
 
@@ -132,10 +132,10 @@ static void run(const char *given)
     if (is_own)
         events->own = 1;
     while (sl_trace_next(t, &item)) {
-        if (item.span.kind != SL_SPAN_EVENT)
+        if (item->span.kind != SL_SPAN_EVENT)
             continue;
-        assert_int_equal(item.status, 0);
-        assert_int_equal(sl_trace_events_row(events, &item.row), 0);
+        assert_int_equal(item->status, 0);
+        assert_int_equal(sl_trace_events_row(events, &item->row), 0);
     }
     sl_trace_close(t);
     assert_int_equal(sl_trace_events_end(events), 0);

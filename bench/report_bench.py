@@ -1,0 +1,123 @@
+"""Measures `syncline report` against `syncline check` and HolisticTraceAnalysis; see report_bench.sh."""
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+BENCH = pathlib.Path(__file__).parent
+ROUNDS = 3
+GB = 10**9
+
+options = argparse.ArgumentParser()
+options.add_argument("--json")
+options.add_argument("--tool", type=pathlib.Path)
+options.add_argument("--source", type=pathlib.Path)
+options.add_argument("--folder", type=pathlib.Path)
+options.add_argument("--hta", help="Python interpreter that has HTA")
+options.add_argument("--events", type=int)
+options = options.parse_args()
+
+
+class Cost:
+    """CPU time, wall time in s and peak memory in MB of one run."""
+
+    def __init__(self, command, output=subprocess.DEVNULL):
+        began = time.monotonic()
+        child = subprocess.Popen([str(word) for word in command], stdout=output, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        self.wall = time.monotonic() - began
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode not in (0, 1):
+            sys.exit(f"report_bench: {' '.join(child.args)} failed with status {child.returncode}")
+        self.cpu = usage.ru_utime + usage.ru_stime
+        self.peak = usage.ru_maxrss * 1024 / 1e6
+
+
+def least(command, rounds=ROUNDS):
+    costs = [Cost(command) for _ in range(rounds)]
+    best = min(costs, key=lambda cost: cost.cpu)
+    best.wall = min(cost.wall for cost in costs)
+    return best
+
+
+def row(metric, value, unit, goal=None, at_least=False, against=None):
+    met = None if goal is None else value >= goal if at_least else value <= goal
+    mark = "" if goal is None else f"{'>=' if at_least else '<='} {goal:g}"
+    print(f"  {metric:46} {value:10.2f}  {unit:8} {mark:>8}  {'' if met is None else 'yes' if met else 'NO':4}"
+          f"  {against or ''}", flush=True)
+    if options.json:
+        with open(options.json, "a", encoding="utf-8") as f:
+            f.write(json.dumps({"bench": "report", "metric": metric, "value": round(value, 4), "unit": unit, "goal": goal,
+                                "met": met, "against": against}) + "\n")
+
+
+def costs(name, cost):
+    row(f"{name}: CPU time", cost.cpu, "s")
+    row(f"{name}: wall time", cost.wall, "s")
+    row(f"{name}: peak memory", cost.peak, "MB")
+
+
+def big(events):
+    """Returns the path of a trace with about this number of events."""
+    path = options.folder / f"{events}.json"
+    subprocess.run([sys.executable, BENCH / "big_trace.py", options.source, str(events), path], check=True)
+    return path
+
+
+def report(path, *more):
+    return [options.tool, "report", *more, path]
+
+
+def against_hta(path, json_cost):
+    folder = options.folder / "hta"
+    folder.mkdir()
+    with open(path, "rb") as f, gzip.open(folder / "rank0.json.gz", "wb", compresslevel=1) as out:
+        shutil.copyfileobj(f, out)
+    with open(options.folder / "hta.out", "wb") as out:
+        hta = Cost([options.hta, BENCH / "report_hta.py", folder], out)
+    costs("HTA", hta)
+    seconds = json.loads((options.folder / "hta.out").read_text().splitlines()[-1])
+    failed = [name for name, value in seconds.items() if value is None]
+    print(f"  {'':46} HTA loads for {seconds['load']} s; raises an error in: {', '.join(failed) or 'none'}")
+    row("CPU time of HTA / of report --json", hta.cpu / json_cost.cpu, "times", 30, True)
+    row("wall time of HTA / of report --json", hta.wall / json_cost.wall, "times", 50, True)
+    row("peak memory of HTA / of report --json", hta.peak / json_cost.peak, "times", 20, True)
+
+
+def main():
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])  # the goals are for two cores
+    print(f"report: {options.events} events of {options.source.name}, load {os.getloadavg()[0]:.1f}; wall times are valid "
+          "only if nothing else runs")
+    print(f"  {'':46} {'value':>10}  {'unit':8} {'goal':>8}  met")
+    path = big(options.events)
+    page = options.folder / "page.html"
+    check, as_json, as_page = (least([options.tool, "check", path]), least(report(path, "--json")),
+                               least(report(path, "--html", page)))
+    costs("check", check)
+    costs("report --json", as_json)
+    costs("report --html", as_page)
+    row("CPU time of report --json / of check", as_json.cpu / check.cpu, "times", 1.6)
+    row("CPU time of --html, more than --json", as_page.cpu - as_json.cpu, "s", 0.3)
+    if options.hta:
+        against_hta(path, as_json)
+    bytes_per_event = path.stat().st_size / options.events
+    path.unlink()
+    path = big(int(GB / bytes_per_event))
+    row("1 GB of JSON: wall time", least(report(path, "--json")).wall, "s", 5)
+    path.unlink()
+    each = {options.events: as_json.cpu / options.events}
+    for events in (options.events // 10, options.events * 5):
+        path = big(events)
+        each[events] = least(report(path, "--json"), 5 if events < options.events else 1).cpu / events
+        path.unlink()
+    for events, seconds in sorted(each.items()):
+        row(f"{events} events: CPU time of one", seconds * 1e9, "ns")
+    row("the largest of the three / the smallest", max(each.values()) / min(each.values()), "times", 1.3)
+
+
+main()
