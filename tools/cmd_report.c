@@ -260,7 +260,7 @@ static int print_tables(const struct request *r, const struct sl_report *report,
     if (status)
         return status;
     if (r->json) {
-        sl_report_print_json(stdout, report, findings, tables, 0);
+        sl_report_print_json(stdout, report, findings, tables, NULL);
     } else if (r->is_only) {
         for (size_t i = 0; tables[i].metric; i++) {
             if (i)

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/intern.h"
 #include "report/finding.h"
 #include "report/metric.h"
 
@@ -18,11 +19,18 @@ void sl_report_print_screen(FILE *f, const struct sl_report *report,
 /* Prints a table as text, with all its rows. */
 void sl_report_print_table(FILE *f, const struct sl_table *table);
 
+/* What the page's JSON has instead: texts of tables are numbers of `names`, real numbers have 9
+ * digits, numbers above 2^53 are texts, and each table has at most so many rows of a rank. */
+struct sl_report_page {
+    struct sl_intern *names;
+    size_t rows_of_rank;
+};
+
 /* Prints the whole report as one JSON object. `tables` ends with a table without a metric. With
- * `is_page` the object also has the sentences that the page shows. */
+ * `page` (not NULL) the object is that of the page, with the sentences that the page shows. */
 void sl_report_print_json(FILE *f, const struct sl_report *report,
                           const struct sl_report_findings *findings, const struct sl_table *tables,
-                          int is_page);
+                          struct sl_report_page *page);
 
 /* Writes a page of HTML that loads nothing. Returns 0, -ENOMEM, or -EIO if the system gives no
  * random numbers. The caller checks `f` for errors. */

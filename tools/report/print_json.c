@@ -13,6 +13,9 @@
 
 #define SCHEMA 1
 
+/* JavaScript has no larger whole numbers. */
+#define EXACT_MAX (UINT64_C(1) << 53)
+
 static void put_string(FILE *f, const char *text)
 {
     size_t length = strlen(text);
@@ -37,7 +40,7 @@ static void put_optional(FILE *f, const char *before, const char *text)
         fputs("null", f);
 }
 
-static void put_real(FILE *f, double value)
+static void put_real(FILE *f, double value, int precision)
 {
     char digits[40];
 
@@ -45,7 +48,7 @@ static void put_real(FILE *f, double value)
         fputs("null", f);
         return;
     }
-    *sl_json_double(digits, value, 17) = '\0';
+    *sl_json_double(digits, value, precision) = '\0';
     fputs(digits, f);
 }
 
@@ -136,7 +139,7 @@ static void put_finding(FILE *f, const struct sl_report *report, const struct sl
 
     fprintf(f, "{\"id\": \"%s\", \"part\": \"%s\", \"per_step_ns\": %" PRIu64 ", \"share_ratio\": ",
             it->id, sl_part_name(it->part), it->per_step_ns);
-    put_real(f, it->share);
+    put_real(f, it->share, 17);
     fprintf(f, ", \"ranks\": %zu", it->ranks);
     snprintf(file, sizeof(file), "%.*s", colon ? (int)(colon - line) : (int)strlen(line), line);
     put_optional(f, ", \"where\": {\"file\": ", file);
@@ -149,6 +152,17 @@ static void put_finding(FILE *f, const struct sl_report *report, const struct sl
     fprintf(f, ", \"sure\": \"%s\"}", sl_sure_name(it->sure));
 }
 
+/* Returns 1 if a row and the one before it are of the same rank. */
+static int is_of_same_rank(const struct sl_table *t, const struct sl_cell *cell)
+{
+    const struct sl_cell *before = cell - t->columns;
+
+    for (size_t i = 0; i < t->columns; i++)
+        if (strcmp(t->metric->columns[i].name, "rank") == 0)
+            return cell[i].has == before[i].has && cell[i].number == before[i].number;
+    return 1;
+}
+
 static const char *type_name(enum sl_column_type type)
 {
     static const char *const names[] = {"text", "count", "ns", "bytes", "ratio", "number", "ns"};
@@ -156,37 +170,60 @@ static const char *type_name(enum sl_column_type type)
     return names[type];
 }
 
-static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *cell)
+static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *cell,
+                     struct sl_report_page *page)
 {
     if (!cell->has)
         fputs("null", f);
+    else if (type == SL_COLUMN_TEXT && page)
+        fprintf(f, "%" PRIu32, sl_intern_put(page->names, cell->text, strlen(cell->text)));
     else if (type == SL_COLUMN_TEXT)
         put_string(f, cell->text);
     else if (sl_column_is_real(type))
-        put_real(f, cell->real);
+        put_real(f, cell->real, page ? 9 : 17);
     else
-        fprintf(f, "%" PRIu64, cell->number);
+        fprintf(f, page && cell->number > EXACT_MAX ? "\"%" PRIu64 "\"" : "%" PRIu64, cell->number);
 }
 
-static void put_table(FILE *f, const struct sl_table *t, int is_page)
+static void put_columns(FILE *f, const struct sl_table *t, const struct sl_report_page *page)
 {
+    for (size_t i = 0; i < t->columns; i++) {
+        const struct sl_column *column = &t->metric->columns[i];
+
+        fprintf(f, "%s{\"name\": \"%s\", \"unit\": \"%s\", \"type\": \"%s\"", i ? ", " : "",
+                column->name, type_name(column->type),
+                column->type == SL_COLUMN_TEXT ? "string" : "number");
+        if (page)
+            put_optional(f, ", \"meaning\": ", column->meaning);
+        fputs("}", f);
+    }
+}
+
+static void put_table(FILE *f, const struct sl_table *t, struct sl_report_page *page)
+{
+    const char *separator = "\n [";
+    size_t of_rank = 0;
+
     fprintf(f, "\"%s\": {", t->metric->name);
-    if (is_page) {
+    if (page) {
         put_optional(f, "\"title\": ", t->metric->title);
         put_optional(f, ", \"formula\": ", t->metric->formula);
-        fputs(", ", f);
+        fprintf(f, ", \"total\": %zu, ", t->rows);
     }
     fputs("\"columns\": [", f);
-    for (size_t i = 0; i < t->columns; i++)
-        fprintf(f, "%s{\"name\": \"%s\", \"unit\": \"%s\", \"type\": \"%s\"}", i ? ", " : "",
-                t->metric->columns[i].name, type_name(t->metric->columns[i].type),
-                t->metric->columns[i].type == SL_COLUMN_TEXT ? "string" : "number");
+    put_columns(f, t, page);
     fputs("], \"rows\": [", f);
     for (size_t row = 0; row < t->rows; row++) {
-        fputs(row ? ",\n [" : "\n [", f);
+        const struct sl_cell *cell = &t->cell[row * t->columns];
+
+        of_rank = row && is_of_same_rank(t, cell) ? of_rank + 1 : 0;
+        if (page && of_rank >= page->rows_of_rank)
+            continue;
+        fputs(separator, f);
+        separator = ",\n [";
         for (size_t i = 0; i < t->columns; i++) {
             fputs(i ? ", " : "", f);
-            put_cell(f, t->metric->columns[i].type, &t->cell[row * t->columns + i]);
+            put_cell(f, t->metric->columns[i].type, &cell[i], page);
         }
         fputs("]", f);
     }
@@ -220,9 +257,19 @@ static void put_sentences(FILE *f, const struct sl_report *report,
     }
 }
 
+static void put_names(FILE *f, const struct sl_intern *names)
+{
+    fputs(", \"names\": [null", f);
+    for (uint32_t id = 1; id <= sl_intern_count(names); id++) {
+        fputs(",\n ", f);
+        put_string(f, sl_intern_get(names, id, NULL));
+    }
+    fputs("]", f);
+}
+
 void sl_report_print_json(FILE *f, const struct sl_report *report,
                           const struct sl_report_findings *findings, const struct sl_table *tables,
-                          int is_page)
+                          struct sl_report_page *page)
 {
     fprintf(f, "{\"schema\": %d, \"syncline\": \"%s\", \"inputs\": [", SCHEMA, SL_VERSION);
     for (size_t i = 0; i < report->recordings.count; i++) {
@@ -230,7 +277,7 @@ void sl_report_print_json(FILE *f, const struct sl_report *report,
         put_input(f, &report->recordings.of[i]);
     }
     fputs("]", f);
-    if (is_page)
+    if (page)
         put_sentences(f, report, findings);
     put_steps(f, report);
     fputs(", \"findings\": [", f);
@@ -241,7 +288,10 @@ void sl_report_print_json(FILE *f, const struct sl_report *report,
     fputs("], \"metrics\": {", f);
     for (size_t i = 0; tables[i].metric; i++) {
         fputs(i ? ",\n" : "\n", f);
-        put_table(f, &tables[i], is_page);
+        put_table(f, &tables[i], page);
     }
-    fputs("}}\n", f);
+    fputs("}", f);
+    if (page)
+        put_names(f, page->names);
+    fputs("}\n", f);
 }
