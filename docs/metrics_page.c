@@ -11,22 +11,28 @@
 
 #define PAGE_COLUMNS 100
 
-static const char intro[] = "# Metrics of a report\n"
-                            "\n"
-                            "`syncline report --only NAME PATH` prints a table, `--csv DIR` writes "
-                            "each to `DIR/NAME.csv`, and\n"
-                            "`--json` has all of them. [report.md](report.md) describes the JSON. "
-                            "The tables are the same in\n"
-                            "all three forms, but text has shortened names and readable units.\n"
-                            "\n"
-                            "The name of a column ends in its unit: `_ns` (nanoseconds), `_bytes`, "
-                            "or `_ratio` (0 to 1). A\n"
-                            "value that does not exist is `-` in text, empty in CSV and null in "
-                            "JSON. Times that begin with\n"
-                            "`begin_` are times of the file.\n"
-                            "\n"
-                            "This page is generated from the table in `tools/report/metric.c` "
-                            "(build target `metrics_doc`).\n";
+static const char intro[] =
+    "# Metrics of a report\n"
+    "\n"
+    "`syncline report --only NAME PATH` prints a table, `--csv DIR` writes "
+    "each to `DIR/NAME.csv`, and\n"
+    "`--json` has all of them. [report.md](report.md) describes the JSON. "
+    "The tables are the same in\n"
+    "all three forms, but text has shortened names and readable units.\n"
+    "\n"
+    "The name of a column ends in its unit: `_ns` (nanoseconds), `_bytes`, "
+    "or `_ratio` (0 to 1). A\n"
+    "value that does not exist is `-` in text, empty in CSV and null in "
+    "JSON. Times that begin with\n"
+    "`begin_` are times of the file.\n"
+    "\n"
+    "Some tables have settings. `--set METRIC.NAME=VALUE` changes one, such "
+    "as\n"
+    "`--set launch.runtime_cutoff=20`; `--set` may be repeated, and `--set "
+    "help` lists all settings.\n"
+    "\n"
+    "This page is generated from the table in `tools/report/metric.c` "
+    "(build target `metrics_doc`).\n";
 
 /* Prints a paragraph in lines of at most PAGE_COLUMNS. */
 static void print_wrapped(FILE *f, const char *text)
@@ -57,6 +63,14 @@ static void print_metric(FILE *f, const struct sl_metric *metric)
     fputs("\n| Column | Meaning |\n|---|---|\n", f);
     for (const struct sl_column *c = metric->columns; c->name; c++)
         fprintf(f, "| `%s` | %s |\n", c->name, c->meaning);
+    if (metric->settings)
+        fputs("\n| Setting | Default (range) | Meaning |\n|---|---|---|\n", f);
+    for (const struct sl_setting *s = metric->settings; s && s->name; s++) {
+        char range[128];
+
+        sl_setting_describe(s, range, sizeof(range));
+        fprintf(f, "| `%s` | %s | %s |\n", s->name, range, s->meaning);
+    }
 }
 
 void sl_metrics_print_markdown(FILE *f)

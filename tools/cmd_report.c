@@ -27,6 +27,7 @@ enum {
     OPT_ONLY,
     OPT_STEPS,
     OPT_RANK,
+    OPT_SET,
     OPT_RUN
 };
 
@@ -37,6 +38,8 @@ static const struct sl_flag options[] = {
     [OPT_ONLY] = {"only", 0, "NAME,...", "only these tables, in full"},
     [OPT_STEPS] = {"steps", 0, "N..M", "only these steps"},
     [OPT_RANK] = {"rank", 0, "R", "only the files of this rank"},
+    [OPT_SET] = {"set", 0, "METRIC.NAME=VALUE",
+                 "change a setting of a table; --set help lists them"},
     [OPT_RUN] = SL_JOB_FILES_RUN,
     {NULL, 0, NULL, NULL},
 };
@@ -93,6 +96,21 @@ static int take_only(struct request *r, const char *list)
     return count ? 0 : sl_args_complain(r->command, "--only needs the name of a table");
 }
 
+/* Returns 1 if tables are wanted. The first screen needs none. */
+static int wants_tables(const struct request *r)
+{
+    return r->json || r->csv || r->html || r->is_only;
+}
+
+static uint32_t needs_of(const struct request *r)
+{
+    uint32_t needs = 0;
+
+    for (size_t i = 0; wants_tables(r) && r->metric[i]; i++)
+        needs |= r->metric[i]->needs;
+    return needs;
+}
+
 /* Reads --steps N..M or N. Returns 0 or an exit status. */
 static int take_steps(const struct sl_command *self, struct sl_report *report, const char *text)
 {
@@ -111,6 +129,17 @@ static int take_steps(const struct sl_command *self, struct sl_report *report, c
         return sl_args_complain(self, "--steps %s is not valid: give N or N..M, such as 10..20",
                                 text);
     return 0;
+}
+
+/* Reads each --set. Returns 0 or an exit status. */
+static int take_settings(struct sl_settings *settings, const struct sl_args *args)
+{
+    int status = 0;
+
+    for (int i = 0; i < args->givens && status == 0; i++)
+        if (args->given[i].option == OPT_SET)
+            status = sl_settings_take(settings, args->command, sl_metrics, args->given[i].value);
+    return status;
 }
 
 /* ---- reading ---- */
@@ -279,8 +308,7 @@ static int print(const struct request *r, const struct sl_report *report)
     struct sl_report_findings findings;
     int status = 0, rc = sl_report_findings_make(&findings, report);
 
-    /* The first screen needs no table. */
-    for (size_t i = 0; (r->json || r->csv || r->html || r->is_only) && rc == 0 && r->metric[i]; i++)
+    for (size_t i = 0; wants_tables(r) && rc == 0 && r->metric[i]; i++)
         rc = sl_metric_make(r->metric[i], report, &tables[i]);
     status = rc ? cannot(r) : print_tables(r, report, &findings, tables);
     for (size_t i = 0; tables[i].metric; i++)
@@ -302,6 +330,7 @@ static int report_files(const struct request *r, struct sl_report *report,
 
     if (sl_recordings_create(&report->recordings, files->count) != 0)
         return cannot(r);
+    report->recordings.needs = needs_of(r);
     worst = read_all(r, report, files, &any);
     if (!any) {
         sl_recordings_free(&report->recordings);
@@ -315,6 +344,25 @@ static int report_files(const struct request *r, struct sl_report *report,
     return status > worst ? status : worst;
 }
 
+/* Reads all options. Returns 0 or an exit status. */
+static int take_options(struct request *r, struct sl_report *report, const struct sl_args *args)
+{
+    const char *const *value = args->value;
+    int status;
+
+    if (args->operands == 0)
+        return sl_args_complain(r->command, "PATH is missing: syncline %s", r->command->usage);
+    if ((status = take_only(r, value[OPT_ONLY])) != 0 ||
+        (status = take_steps(r->command, report, value[OPT_STEPS])) != 0 ||
+        (status = take_settings(&report->settings, args)) != 0)
+        return status;
+    r->has_rank = value[OPT_RANK] != NULL;
+    if (r->has_rank && sl_args_number(value[OPT_RANK], INT64_MAX, &r->rank) != 0)
+        return sl_args_complain(r->command, "--rank %s is not valid: give a number",
+                                value[OPT_RANK]);
+    return make_folder(r);
+}
+
 static int run(const struct sl_args *args)
 {
     const char *const *value = args->value;
@@ -326,20 +374,19 @@ static int run(const struct sl_args *args)
     struct sl_job_files files;
     int worst, status;
 
-    if (args->operands == 0)
-        return sl_args_complain(r.command, "PATH is missing: syncline %s", r.command->usage);
-    if ((status = take_only(&r, value[OPT_ONLY])) != 0 ||
-        (status = take_steps(r.command, &report, value[OPT_STEPS])) != 0 ||
-        (status = make_folder(&r)) != 0)
-        return status;
-    r.has_rank = value[OPT_RANK] != NULL;
-    if (r.has_rank && sl_args_number(value[OPT_RANK], INT64_MAX, &r.rank) != 0)
-        return sl_args_complain(r.command, "--rank %s is not valid: give a number",
-                                value[OPT_RANK]);
-    worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
-    status = worst && files.count == 0 ? worst : report_files(&r, &report, &files);
-    sl_job_files_free(&files);
-    return status > worst ? status : worst;
+    if (value[OPT_SET] && strcmp(value[OPT_SET], "help") == 0) {
+        sl_settings_print(sl_metrics);
+        return 0;
+    }
+    status = take_options(&r, &report, args);
+    if (status == 0) {
+        worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
+        status = worst && files.count == 0 ? worst : report_files(&r, &report, &files);
+        status = status > worst ? status : worst;
+        sl_job_files_free(&files);
+    }
+    sl_settings_free(&report.settings);
+    return status;
 }
 
 const struct sl_command sl_cmd_report = {

@@ -112,6 +112,29 @@ def test_launches_copies_and_overlap(tmp_path):
         (1, 8000, 4000, 2.0)]
 
 
+def test_settings(tmp_path):
+    """The limits of `launch` are 50 us and 100 us. The delays of its four kernels are 0, 38, 33 and 108 us."""
+    path = write(tmp_path / "t.json", two_steps())
+
+    def late(*arguments):
+        (launches,) = [each for each in table(report("--steps", "2", *arguments, path), "launch")]
+        return launches["slow_calls"], launches["late_kernels"]
+
+    assert late() == (0, 1)
+    assert late("--set", "launch.launch_delay_cutoff=33") == (0, 2)
+    assert late("--set=launch.launch_delay_cutoff=500", "--set", "launch.runtime_cutoff=1.5",
+                "--set", "launch.launch_delay_cutoff=32.9") == (3, 3)
+    for wrong, expected in [
+            ("launch", "METRIC.NAME=VALUE"), ("launch.runtime_cutoff", "METRIC.NAME=VALUE"),
+            ("lunch.runtime_cutoff=1", "did you mean launch?"),
+            ("parts.runtime_cutoff=1", "no table with settings 'parts'"),
+            ("launch.runtime_cutof=1", "did you mean runtime_cutoff?: launch has runtime_cutoff, launch_delay_cutoff"),
+            *((f"launch.runtime_cutoff={value}", "give a number from 0 to 1000000000, in us")
+              for value in ["", "x", "-1", "1e10", "nan", "0x10", "1 "])]:
+        assert expected in one_line(run("report", "--set", wrong, path, status=2)[1])
+    assert "launch.runtime_cutoff\n" in run("report", "--set", "help")[0]
+
+
 def test_chosen_steps(tmp_path):
     path = write(tmp_path / "t.json", two_steps())
     found = report("--steps", "2", path)
@@ -223,8 +246,10 @@ def test_real_traces_against_an_independent_count(path):
 
 
 def without_times(found: dict) -> dict:
-    for p in found["metrics"]["parts"]["rows"]:
-        p[3] = None
+    for metric in found["metrics"].values():
+        for number, column in enumerate(metric["columns"]):
+            for r in metric["rows"]:
+                r[number] = None if column["name"] == "begin_ns" else r[number]
     return {key: found[key] for key in ("steps", "findings", "metrics")}
 
 

@@ -134,6 +134,11 @@ static int take_value(struct reader *r, int index, const char *attached)
         return sl_args_complain(r->args.command, "--%s needs a value: --%s %s", o->name, o->name,
                                 o->value);
     r->args.value[index] = attached ? attached : "";
+    if (!o->value)
+        return GO_ON;
+    if (r->args.givens == SL_ARGS_GIVEN)
+        return sl_args_complain(r->args.command, "more than %d options were given", SL_ARGS_GIVEN);
+    r->args.given[r->args.givens++] = (struct sl_args_given){index, attached};
     return GO_ON;
 }
 

@@ -38,7 +38,13 @@ struct sl_command {
 };
 
 enum {
-    SL_ARGS_OPTIONS = 15 /* maximum number of options of a command */
+    SL_ARGS_OPTIONS = 20, /* maximum number of options of a command */
+    SL_ARGS_GIVEN = 64    /* maximum number of options with values on one command line */
+};
+
+struct sl_args_given {
+    int option; /* index in the table of options */
+    const char *value;
 };
 
 struct sl_args {
@@ -47,7 +53,10 @@ struct sl_args {
                                            the option was repeated, this is its last value. "" if
                                            the option takes no value; NULL if the option was not
                                            given */
-    char **operand;                     /* NULL-terminated */
+    struct sl_args_given given[SL_ARGS_GIVEN]; /* all options with values, in the order of the
+                                                  command line, for options that may be repeated */
+    int givens;
+    char **operand; /* NULL-terminated */
     int operands;
 };
 

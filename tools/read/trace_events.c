@@ -27,6 +27,9 @@
 struct range {
     uint64_t end_ns;
     uint32_t name, collective, line;
+    uint32_t number; /* 0: not passed on, or a Python function */
+    uint64_t start_ns;
+    uint8_t kind;
 };
 
 /* ---- comparison functions of the two orders ---- */
@@ -38,7 +41,7 @@ static int compare(uint64_t a, uint64_t b)
 
 static int is_range(const struct sl_event *ev)
 {
-    return ev->kind == SL_TRACE_RANGE || ev->kind == SL_TRACE_PYTHON;
+    return ev->kind >= SL_TRACE_RANGE && ev->kind <= SL_TRACE_PYTHON;
 }
 
 /* Compares two events by thread, then by start, so that an outer range precedes an inner range. The
@@ -157,7 +160,11 @@ uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns)
  * taken from the range around it. */
 static struct range inside(const struct range *around, const struct sl_event *ev)
 {
-    struct range r = {ev->end_ns, ev->name, ev->collective, 0};
+    struct range r = {.end_ns = ev->end_ns,
+                      .name = ev->name,
+                      .collective = ev->collective,
+                      .start_ns = ev->start_ns,
+                      .kind = ev->kind};
 
     if (ev->kind == SL_TRACE_PYTHON) {
         r.line = ev->name;
@@ -172,10 +179,37 @@ static struct range inside(const struct range *around, const struct sl_event *ev
     return r;
 }
 
+/* Passes on the operators and ranges of a stack that were not passed on yet. Returns the number of
+ * the innermost. `*count` is the number of all that were passed on. */
+static uint32_t give_ranges(const struct sl_trace_events *t, struct range *stack, unsigned depth,
+                            uint32_t thread, uint32_t *count)
+{
+    unsigned first = depth;
+    uint32_t around;
+
+    while (first && (!stack[first - 1].number || stack[first - 1].kind == SL_TRACE_PYTHON))
+        first--;
+    around = first ? stack[first - 1].number : 0;
+    for (unsigned i = first; i < depth; i++) {
+        const struct sl_event range = {.kind = stack[i].kind,
+                                       .start_ns = stack[i].start_ns,
+                                       .end_ns = stack[i].end_ns,
+                                       .thread = thread,
+                                       .name = stack[i].name,
+                                       .order = *count + 1};
+
+        if (range.kind == SL_TRACE_PYTHON)
+            continue;
+        t->give_range(t->range_user, &range, around);
+        around = stack[i].number = ++*count;
+    }
+    return around;
+}
+
 int sl_trace_events_end(struct sl_trace_events *t)
 {
     struct range stack[DEPTH];
-    uint32_t thread = 0;
+    uint32_t thread = 0, ranges = 0;
     unsigned depth = 0;
     struct sl_event ev;
     size_t at = 0;
@@ -202,6 +236,8 @@ int sl_trace_events_end(struct sl_trace_events *t)
             sl_row_collectives_join(t->collectives, ev.correlation, stack[depth - 1].collective);
         if (ev.flags & SL_EVF_LAUNCH)
             sl_overheads_call(&t->overheads, &ev);
+        if (t->give_range)
+            ev.u.call.range = give_ranges(t, stack, depth, thread, &ranges);
         if (depth)
             ev.around = stack[depth - 1].name;
         if (!ev.around_line && depth) /* the row of a call that waited names its line itself */

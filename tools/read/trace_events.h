@@ -41,9 +41,11 @@
 
 /* Kinds of events that exist only in the tools, not in a running job. */
 enum sl_trace_kind {
-    SL_TRACE_RANGE = SL_EV_KIND_COUNT, /* a range around calls: in the first sort order only */
-    SL_TRACE_PYTHON, /* a Python function around calls: in the first sort order only */
-    SL_TRACE_EDGE,   /* an edge that the job recorded */
+    /* These three are around calls, and in the first sort order only. */
+    SL_TRACE_RANGE = SL_EV_KIND_COUNT, /* an operator */
+    SL_TRACE_ANNOTATION,               /* a range of the user */
+    SL_TRACE_PYTHON,                   /* a Python function */
+    SL_TRACE_EDGE,                     /* an edge that the job recorded */
 };
 
 struct sl_trace_events_counts {
@@ -81,6 +83,11 @@ struct sl_trace_step {
     uint32_t name;
 };
 
+/* Called at the end for each operator and range with a CUDA call inside, by thread and start, an
+ * outer one before an inner one. The `order` of the event is its number, from 1 on. `around` is the
+ * number of the next outer one; 0: none. */
+typedef void (*sl_trace_range_fn)(void *user, const struct sl_event *range, uint32_t around);
+
 struct sl_trace_events {
     struct sl_intern *names;
     struct sl_shape_table *shapes;
@@ -91,6 +98,10 @@ struct sl_trace_events {
     struct sl_intern *inputs; /* inputs of operators, as fields of a Chakra Node; an event's
                                  `inputs` is the number */
     struct sl_row_collectives *collectives;
+    /* Set by the caller before the end; NULL: not called. If it is set, `u.call.range` of a call is
+     * the number of the innermost operator or range around it, or 0. */
+    sl_trace_range_fn give_range;
+    void *range_user;
     struct sl_thread_ids threads;
     struct sl_stream_home home; /* contexts of waits and event records */
     struct sl_overheads overheads;

@@ -183,6 +183,8 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
 
     if (begin_named(t, row, &ev) != 0)
         return 0;
+    if (row->category == SL_CAT_USER_ANNOTATION)
+        ev.kind = SL_TRACE_ANNOTATION;
     note_step(t, row, &ev);
     if (t->by_start)
         rc = keep_row(t, row, &ev);

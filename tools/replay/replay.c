@@ -28,6 +28,8 @@ static int begin_rows(struct sl_replay *f)
     if (rc)
         return rc;
     sl_edge_names_init(&f->names, f->events->names);
+    f->events->give_range = f->sinks.range;
+    f->events->range_user = f->sinks.user;
     if (f->keeps == SL_REPLAY_EVENTS)
         return 0;
     rc = sl_row_collectives_create(&f->collectives);

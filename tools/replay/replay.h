@@ -55,6 +55,8 @@ struct sl_replay_sinks {
     void (*complete)(void *user, uint64_t ns);
     /* Called for each row while the file is read. May be NULL. */
     void (*row)(void *user, const struct sl_trace_row *row);
+    /* See trace_events.h. Called before the first event. May be NULL. */
+    sl_trace_range_fn range;
     void *user;
 };
 

@@ -11,10 +11,25 @@
 
 #define COLUMNS_MAX 32
 
-const struct sl_metric *const sl_metrics[] = {
-    &sl_metric_parts,  &sl_metric_idle,    &sl_metric_waits,
-    &sl_metric_steps,  &sl_metric_kernels, &sl_metric_overlap,
-    &sl_metric_launch, &sl_metric_copies,  NULL};
+const struct sl_metric *const sl_metrics[] = {&sl_metric_parts,
+                                              &sl_metric_idle,
+                                              &sl_metric_streams,
+                                              &sl_metric_waits,
+                                              &sl_metric_steps,
+                                              &sl_metric_kernels,
+                                              &sl_metric_overlap,
+                                              &sl_metric_launch,
+                                              &sl_metric_launch_outliers,
+                                              &sl_metric_queue,
+                                              &sl_metric_queue_series,
+                                              &sl_metric_copies,
+                                              &sl_metric_bandwidth,
+                                              &sl_metric_bandwidth_series,
+                                              &sl_metric_annotations,
+                                              &sl_metric_annotation_kernels,
+                                              &sl_metric_delay,
+                                              &sl_metric_sequences,
+                                              NULL};
 
 const struct sl_metric *sl_metric_find(const char *name, size_t size)
 {
@@ -62,4 +77,14 @@ struct sl_cell *sl_table_row(struct sl_table *t)
     }
     row = &t->cell[t->rows++ * t->columns];
     return memset(row, 0, t->columns * sizeof(*row));
+}
+
+void sl_cells_summary(struct sl_cell *cell, const struct sl_summary *summary)
+{
+    const double value[SL_SUMMARY_CELLS] = {summary->mean, summary->std,    summary->min,
+                                            summary->p25,  summary->median, summary->p75,
+                                            summary->max};
+
+    for (int i = 0; i < SL_SUMMARY_CELLS; i++)
+        cell[i] = sl_cell_real(value[i]);
 }

@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #include "report/report.h"
+#include "report/setting.h"
+#include "report/spread.h"
 
 enum sl_column_type {
     SL_COLUMN_TEXT,
@@ -54,6 +56,9 @@ struct sl_metric {
     const char *name;
     const char *title;
     const struct sl_column *columns;
+    const struct sl_setting *settings; /* NULL: none */
+    uint32_t needs;                    /* flags of enum sl_need (recording.h) */
+    int is_by_stream;                  /* 1: --stream restricts the table */
     const char *formula;
     const char *source; /* where the formula comes from */
     void (*make)(const struct sl_report *report, struct sl_table *out);
@@ -67,8 +72,11 @@ static inline int sl_column_is_real(enum sl_column_type type)
     return type == SL_COLUMN_RATIO || type == SL_COLUMN_REAL || type == SL_COLUMN_REAL_NS;
 }
 
-extern const struct sl_metric sl_metric_copies, sl_metric_idle, sl_metric_kernels, sl_metric_launch,
-    sl_metric_overlap, sl_metric_parts, sl_metric_steps, sl_metric_waits;
+extern const struct sl_metric sl_metric_annotation_kernels, sl_metric_annotations,
+    sl_metric_bandwidth, sl_metric_bandwidth_series, sl_metric_copies, sl_metric_delay,
+    sl_metric_idle, sl_metric_kernels, sl_metric_launch, sl_metric_launch_outliers,
+    sl_metric_overlap, sl_metric_parts, sl_metric_queue, sl_metric_queue_series,
+    sl_metric_sequences, sl_metric_steps, sl_metric_stragglers, sl_metric_streams, sl_metric_waits;
 
 /* Returns the metric of this name, or NULL. */
 const struct sl_metric *sl_metric_find(const char *name, size_t size);
@@ -108,5 +116,32 @@ static inline struct sl_cell sl_cell_real(double real)
 {
     return (struct sl_cell){.has = 1, .real = real};
 }
+
+/* The number of a device; none if it is not known. */
+static inline struct sl_cell sl_cell_device(uint8_t device)
+{
+    return sl_cell_id(device == SL_DEVICE_NONE ? -1 : device);
+}
+
+/* A time of the file. */
+static inline struct sl_cell sl_cell_time(uint64_t ns)
+{
+    return sl_cell_number(ns - SL_REPORT_ORIGIN_NS);
+}
+
+/* Columns for the statistics of a sample, from index `at` on. `unit` is the end of their names, and
+ * `of` is the end of the first meaning. */
+#define SL_SUMMARY_CELLS 7
+#define SL_SUMMARY_COLUMNS(at, type, unit, of)                                                     \
+    [(at)] = {"mean" unit, type, "mean " of},                                                      \
+    [(at) + 1] = {"std" unit, type, "standard deviation of the sample; 0 if there is one value"},  \
+    [(at) + 2] = {"min" unit, type, "the smallest"},                                               \
+    [(at) + 3] = {"p25" unit, type, "first quartile"},                                             \
+    [(at) + 4] = {"median" unit, type, "median"},                                                  \
+    [(at) + 5] = {"p75" unit, type, "third quartile"},                                             \
+    [(at) + 6] = {"max" unit, type, "the largest"}
+
+/* Sets the cells of these columns. */
+void sl_cells_summary(struct sl_cell *cell, const struct sl_summary *summary);
 
 #endif

@@ -42,7 +42,7 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
             const uint32_t key[SL_SUM_KEYS] = {op->name};
             struct sl_sum *sum;
 
-            if (op->work != SL_WORK_COPY || !sl_report_counts_part(report, r, op->part))
+            if (op->work != SL_WORK_COPY || !sl_report_counts_op(report, r, op))
                 continue;
             sum = sl_sums_add(&time, key, op->end_ns - op->start_ns);
             if (sum) {
@@ -77,6 +77,7 @@ const struct sl_metric sl_metric_copies = {
     .name = "copies",
     .title = "copies and memsets by kind",
     .columns = columns,
+    .is_by_stream = 1,
     .formula = "Sums over the copies and memsets of the chosen steps.",
     .source = "HTA get_memory_bw_summary has points in time instead",
     .make = make,

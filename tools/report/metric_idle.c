@@ -99,7 +99,7 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
         struct sl_cell *row = sl_table_row(out);
 
         row[RANK] = sl_cell_id(sl_report_rank(&report->recordings.of[first]));
-        row[DEVICE] = sl_cell_id(device == SL_DEVICE_NONE ? -1 : device);
+        row[DEVICE] = sl_cell_device(device);
         row[CAUSE] = sl_cell_text(sl_part_name((enum sl_part)g->key[KEY_CAUSE]));
         row[PLACE] = sl_cell_text(sl_report_name(report, g->key[KEY_PLACE]));
         row[LINE] = sl_cell_text(sl_report_name(report, g->key[KEY_LINE]));

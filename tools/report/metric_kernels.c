@@ -71,6 +71,7 @@ const struct sl_metric sl_metric_kernels = {
     .name = "kernels",
     .title = "kernels, copies and memsets by name",
     .columns = columns,
+    .is_by_stream = 1,
     .formula =
         "Sums over all executions in the chosen steps. A kernel is communication if its name "
         "begins with nccl, rccl, multimem_, nvshmem or mscclKernel, or contains deep_ep.",

@@ -6,10 +6,6 @@
 #include "report/metric.h"
 #include "report/sums.h"
 
-/* HTA's limits. */
-#define SLOW_CALL_NS 50000u
-#define LATE_NS      100000u
-
 enum {
     RANK,
     CALL,
@@ -34,15 +30,30 @@ static const struct sl_column columns[] = {
          "mean time from the end of the call to the operation's start; 0 if that is earlier"},
     [DELAY_MAX] = {"delay_max_ns", SL_COLUMN_NS, "longest such time"},
     [SHORT] = {"short_kernels", SL_COLUMN_COUNT,
-               "operations shorter than their call, which took at most 50 us"},
-    [SLOW] = {"slow_calls", SL_COLUMN_COUNT, "operations whose call took more than 50 us"},
+               "operations shorter than their call, which took at most runtime_cutoff"},
+    [SLOW] = {"slow_calls", SL_COLUMN_COUNT, "operations whose call took more than runtime_cutoff"},
     [LATE] = {"late_kernels", SL_COLUMN_COUNT,
-              "operations that began more than 100 us after their call"},
+              "operations that began more than launch_delay_cutoff after their call"},
     {NULL, SL_COLUMN_TEXT, NULL},
+};
+
+enum {
+    RUNTIME_CUTOFF,
+    LAUNCH_DELAY_CUTOFF
+};
+
+static const struct sl_setting settings[] = {
+    [RUNTIME_CUTOFF] = {"runtime_cutoff", "us", "a call that takes longer is slow", 0, 1e9, 50,
+                        NULL},
+    [LAUNCH_DELAY_CUTOFF] = {"launch_delay_cutoff", "us",
+                             "an operation that begins later after its call is late", 0, 1e9, 100,
+                             NULL},
+    {NULL, NULL, NULL, 0, 0, 0, NULL},
 };
 
 /* The groups of one call: `delay` and `call` have the same keys. */
 struct launches {
+    double slow_ns, late_ns; /* the limits */
     struct sl_sums call, delay, is_short, slow, late;
 };
 
@@ -55,11 +66,11 @@ static void add_op(struct launches *all, const struct sl_report_op *op,
 
     sl_sums_add(&all->call, key, call_ns);
     sl_sums_add(&all->delay, key, delay_ns);
-    if (gpu_ns < call_ns && call_ns <= SLOW_CALL_NS)
+    if (gpu_ns < call_ns && (double)call_ns <= all->slow_ns)
         sl_sums_add(&all->is_short, key, 0);
-    if (call_ns > SLOW_CALL_NS)
+    if ((double)call_ns > all->slow_ns)
         sl_sums_add(&all->slow, key, 0);
-    if (delay_ns > LATE_NS)
+    if ((double)delay_ns > all->late_ns)
         sl_sums_add(&all->late, key, 0);
 }
 
@@ -103,13 +114,16 @@ static void add_rows(const struct sl_report *report, int64_t rank, struct launch
 
 static void add_rank(const struct sl_report *report, size_t first, size_t end, struct sl_table *out)
 {
-    struct launches all = {.call = {0}};
+    const struct sl_settings *set = &report->settings;
+    struct launches all = {.slow_ns = 1000 * sl_setting(set, out->metric, RUNTIME_CUTOFF).number,
+                           .late_ns =
+                               1000 * sl_setting(set, out->metric, LAUNCH_DELAY_CUTOFF).number};
 
     for (size_t i = first; i < end; i++) {
         const struct sl_recording *r = &report->recordings.of[i];
 
         for (size_t k = 0; k < r->ops; k++)
-            if (r->op[k].launch && sl_report_counts_part(report, r, r->op[k].part))
+            if (r->op[k].launch && sl_report_counts_op(report, r, &r->op[k]))
                 add_op(&all, &r->op[k], &r->launch[r->op[k].launch - 1]);
     }
     out->failed |= all.call.failed || all.delay.failed || all.is_short.failed || all.slow.failed ||
@@ -132,6 +146,8 @@ const struct sl_metric sl_metric_launch = {
     .name = "launch",
     .title = "launches and their delay",
     .columns = columns,
+    .settings = settings,
+    .is_by_stream = 1,
     .formula = "delay = max(0, start of the operation - end of the call). All calls that launched "
                "count; HTA "
                "leaves out cuLaunchKernelEx, which Triton uses.",

@@ -54,7 +54,7 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
         uint64_t length_ns = ns[0], hidden_ns = 0, communication_ns = 0;
 
         row[RANK] = sl_cell_id(sl_report_rank(&report->recordings.of[first]));
-        row[DEVICE] = sl_cell_id(busy[i].device == SL_DEVICE_NONE ? -1 : busy[i].device);
+        row[DEVICE] = sl_cell_device(busy[i].device);
         for (unsigned mask = 1; mask < 1 << SL_WORK_COUNT; mask++) {
             row[FIRST + mask - 1] = sl_cell_number(ns[mask]);
             length_ns += ns[mask];

@@ -52,7 +52,7 @@ static void add(const struct sl_recording *r, const struct sl_interval *i, struc
     struct sl_cell *row = sl_table_row(out);
 
     row[RANK] = sl_cell_id(sl_report_rank(r));
-    row[DEVICE] = sl_cell_id(i->device == SL_DEVICE_NONE ? -1 : i->device);
+    row[DEVICE] = sl_cell_device(i->device);
     if (i->step)
         row[STEP] = sl_cell_number(r->step[i->step - 1].number);
     row[BEGIN] = sl_cell_number(i->begin_ns - SL_REPORT_ORIGIN_NS);

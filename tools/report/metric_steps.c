@@ -68,7 +68,7 @@ static void make(const struct sl_report *report, struct sl_table *out)
                 busy_ns += in->part_ns[part];
             row = sl_table_row(out);
             row[RANK] = sl_cell_id(sl_report_rank(r));
-            row[DEVICE] = sl_cell_id(in->device == SL_DEVICE_NONE ? -1 : in->device);
+            row[DEVICE] = sl_cell_device(in->device);
             if (in->step)
                 row[STEP] = sl_cell_number(r->step[in->step - 1].number);
             row[STEP_NS] = sl_cell_number(length_ns);

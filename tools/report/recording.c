@@ -25,7 +25,7 @@ struct reading {
     struct sl_replay *replay;
     uint32_t *known; /* maps the file's intern ids to those of `all`; 0: not looked up yet */
     size_t known_slots;
-    size_t op_slots, launch_slots, wait_slots, load_slots, group_slots;
+    size_t op_slots, launch_slots, wait_slots, load_slots, group_slots, range_slots;
     /* Calls that wait only at times. Edges come later than calls, so these waits are not in the
      * order of the others. */
     struct sl_report_wait *found;
@@ -170,7 +170,8 @@ static void take_call(struct reading *r, const struct sl_event *ev)
                                         .thread = ev->thread,
                                         .name = shared(r, ev->name),
                                         .place = call ? shared(r, call->place) : 0,
-                                        .line = call ? shared(r, call->line) : 0};
+                                        .line = call ? shared(r, call->line) : 0,
+                                        .range = ev->u.call.range};
     r->last_launch = ev->correlation;
 }
 
@@ -218,9 +219,14 @@ static void take_op_edge(struct reading *r, const struct sl_edge *edge)
     struct sl_recording *out = r->out;
 
     for (size_t i = first_op(out, edge->dst_op.correlation);
-         i < out->ops && out->op[i].correlation == edge->dst_op.correlation; i++)
-        if (out->op[i].start_ns == edge->dst_op.start_ns)
-            out->op[i].awaited = shared(r, edge->source.name);
+         i < out->ops && out->op[i].correlation == edge->dst_op.correlation; i++) {
+        struct sl_report_op *op = &out->op[i];
+
+        if (op->start_ns != edge->dst_op.start_ns || (op->has_waited && !edge->released))
+            continue;
+        op->awaited = shared(r, edge->source.name);
+        op->has_waited |= edge->wait_ns != 0;
+    }
 }
 
 /* Returns the wait of a call in `waits`, which are in the order of correlation ids, or NULL. */
@@ -312,6 +318,25 @@ static void take_row(void *user, const struct sl_trace_row *row)
             .start_ns = (uint64_t)row->ts_ns + SL_TRACE_EVENTS_ORIGIN_NS,
             .end_ns = (uint64_t)(row->ts_ns + row->dur_ns) + SL_TRACE_EVENTS_ORIGIN_NS,
             .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number)};
+}
+
+static void take_range(void *user, const struct sl_event *ev, uint32_t around)
+{
+    struct reading *r = user;
+    size_t size = 0;
+    const char *name = sl_intern_get(r->replay->events->names, ev->name, &size);
+    struct sl_report_range *range =
+        append(r, (void **)&r->out->range, &r->out->ranges, &r->range_slots, sizeof(*range));
+
+    if (!range)
+        return;
+    *range = (struct sl_report_range){.start_ns = ev->start_ns,
+                                      .end_ns = ev->end_ns,
+                                      .thread = ev->thread,
+                                      .name = shared(r, ev->name),
+                                      .around = around,
+                                      .is_step = name && begins(name, size, "ProfilerStep#")};
+    range->is_operator = ev->kind == SL_TRACE_RANGE && !range->is_step;
 }
 
 /* ---- the end of a file ---- */
@@ -432,6 +457,7 @@ void sl_recording_free(struct sl_recording *out)
     free(out->load);
     free(out->step);
     free(out->group);
+    free(out->range);
     memset(out, 0, sizeof(*out));
 }
 
@@ -461,8 +487,11 @@ int sl_recordings_read(struct sl_recordings *all, const struct sl_command *comma
 {
     struct sl_recording *out = &all->of[all->count];
     struct reading r = {.all = all, .out = out};
-    const struct sl_replay_sinks sinks = {
-        .edges = take_edges, .event = take_event, .row = take_row, .user = &r};
+    const struct sl_replay_sinks sinks = {.edges = take_edges,
+                                          .event = take_event,
+                                          .row = take_row,
+                                          .range = all->needs & SL_NEED_RANGES ? take_range : NULL,
+                                          .user = &r};
     int status;
 
     out->path = path;

@@ -6,8 +6,9 @@
  * report are interned in one table, so equal names have equal ids on all ranks.
  *
  * Threads: one owner; a helper thread decompresses while the file is read. Memory: 64 bytes for
- * each GPU operation, 32 for each launch and 48 for each wait. While a file is read, also the
- * memory that replay.h states.
+ * each GPU operation, 40 for each launch and 48 for each wait. If a metric needs them, 32 bytes for
+ * each operator and range with a CUDA call inside. While a file is read, also the memory that
+ * replay.h states.
  */
 #ifndef SL_REPORT_RECORDING_H
 #define SL_REPORT_RECORDING_H
@@ -45,8 +46,9 @@ struct sl_report_op {
     uint32_t group; /* number of the group of ranks of a collective, plus 1; 0: not known */
     uint8_t device; /* SL_DEVICE_NONE: not known */
     uint8_t work;   /* enum sl_work */
-    uint8_t collective; /* enum sl_collective_type, if `group` is not 0 */
-    uint8_t is_node;    /* 1: a node of a CUDA graph that has its own row */
+    uint8_t collective;     /* enum sl_collective_type, if `group` is not 0 */
+    uint8_t is_node : 1;    /* 1: a node of a CUDA graph that has its own row */
+    uint8_t has_waited : 1; /* 1: the operation began later because of `awaited` */
 };
 
 struct sl_report_launch {
@@ -55,6 +57,17 @@ struct sl_report_launch {
     uint32_t name;
     uint32_t place; /* the innermost operator or range around the call; 0: none */
     uint32_t line;  /* the user's line of code; 0: not known */
+    uint32_t range; /* index into `range` + 1 of the innermost operator or range around the call; 0:
+                       none, or not needed */
+};
+
+/* An operator, or a range of the user, in which a CUDA call was made. */
+struct sl_report_range {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, name;
+    uint32_t around;     /* index into `range` + 1 of the next outer one, which comes earlier */
+    uint8_t is_step;     /* 1: a step of torch.profiler */
+    uint8_t is_operator; /* 1: an operator; else a range of the user or a step */
 };
 
 /* A call that waited for the GPU, or that waits by its nature (cudaStreamSynchronize). */
@@ -96,7 +109,8 @@ struct sl_recording {
     struct sl_report_load *load; /* by thread and start */
     struct sl_report_step *step; /* by start */
     struct sl_report_group *group;
-    size_t ops, launches, waits, loads, steps, groups;
+    struct sl_report_range *range; /* by thread and start; none unless SL_NEED_RANGES */
+    size_t ops, launches, waits, loads, steps, groups, ranges;
     uint64_t lost_edges[SL_EDGE_LOST_COUNT];
     /* The time that the other ranks together waited for this rank in collectives that it began
      * last; set by peers.h. */
@@ -107,10 +121,16 @@ struct sl_recording {
 
 void sl_recording_free(struct sl_recording *r);
 
+/* Facts that are kept only if a wanted metric needs them. */
+enum sl_need {
+    SL_NEED_RANGES = 1 << 0 /* operators, and ranges of the user */
+};
+
 struct sl_recordings {
     struct sl_intern *names;
     struct sl_recording *of;
     size_t count;
+    uint32_t needs; /* flags of enum sl_need, set before the first file is read */
 };
 
 /* Returns 0 or -ENOMEM. */

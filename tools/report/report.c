@@ -123,7 +123,7 @@ struct sl_sums sl_report_kernels(const struct sl_report *report, size_t first, s
             const struct sl_report_op *op = &r->op[k];
             const uint32_t key[SL_SUM_KEYS] = {op->work, op->name};
 
-            if (sl_report_counts_part(report, r, op->part))
+            if (sl_report_counts_op(report, r, op))
                 sl_sums_add(&groups, key, op->end_ns - op->start_ns);
         }
     }

@@ -8,6 +8,7 @@
 
 #include "report/parts.h"
 #include "report/recording.h"
+#include "report/setting.h"
 #include "report/sums.h"
 
 struct sl_report {
@@ -20,6 +21,9 @@ struct sl_report {
     /* Only intervals of these steps count. Without steps in a recording, its whole time counts as
      * one step. */
     uint64_t first_step, last_step;
+    const uint64_t *stream; /* only these streams count, in tables of streams' work */
+    size_t streams;         /* 0: all streams count */
+    struct sl_settings settings;
 };
 
 /* Returns the rank of a recording, or -1 if the file does not name it. */
@@ -35,6 +39,23 @@ static inline int sl_report_counts_part(const struct sl_report *report,
                                         const struct sl_recording *r, uint32_t part)
 {
     return sl_report_counts_step(report, r, part % 2 ? part / 2 + 1 : 0);
+}
+
+/* Returns 1 if the stream counts, because it is chosen. */
+static inline int sl_report_counts_stream(const struct sl_report *report, uint32_t stream)
+{
+    for (size_t i = 0; i < report->streams; i++)
+        if (report->stream[i] == stream)
+            return 1;
+    return report->streams == 0;
+}
+
+/* Returns 1 if the operation is of a chosen step and stream. */
+static inline int sl_report_counts_op(const struct sl_report *report, const struct sl_recording *r,
+                                      const struct sl_report_op *op)
+{
+    return sl_report_counts_stream(report, op->stream) &&
+           sl_report_counts_part(report, r, op->part);
 }
 
 /* The chosen steps of one device, together. */
@@ -69,6 +90,12 @@ void sl_report_each_rank(const struct sl_report *report,
                          void (*add)(const struct sl_report *report, size_t first, size_t end,
                                      struct sl_table *out),
                          struct sl_table *out);
+
+/* Returns 1 for a range of the user that is not a step of torch.profiler. */
+static inline int sl_report_is_annotation(const struct sl_report_range *range)
+{
+    return !range->is_operator && !range->is_step;
+}
 
 /* Returns a name, or "" for 0. */
 const char *sl_report_name(const struct sl_report *report, uint32_t id);

@@ -1,5 +1,5 @@
 /*
- * spread.h - median and spread of times.
+ * spread.h - median and spread of times and other values.
  *
  * Pure functions; any thread.
  */
@@ -16,5 +16,14 @@ uint64_t sl_spread_median(uint64_t *ns, size_t count);
 /* Returns the longest time that is usual: median + 6 MAD (median absolute deviation), and at least
  * 1.01 medians. Returns UINT64_MAX for less than 5 times. Overwrites the times. */
 uint64_t sl_spread_limit(uint64_t *ns, size_t count);
+
+/* The statistics of a sample. The deviation of a single value is 0. Quartiles are interpolated, as
+ * pandas does. */
+struct sl_summary {
+    double mean, std, min, p25, median, p75, max;
+};
+
+/* `count` is not 0. Reorders the values. */
+struct sl_summary sl_spread_summary(double *value, size_t count);
 
 #endif

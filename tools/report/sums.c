@@ -66,6 +66,7 @@ struct sl_sum *sl_sums_add(struct sl_sums *g, const uint32_t key[SL_SUM_KEYS], u
             return NULL;
         }
         memcpy(group->key, key, sizeof(group->key));
+        group->number = (uint32_t)g->count - 1;
         group->shortest_ns = ns;
         *at = (uint32_t)g->count;
     }
@@ -88,10 +89,7 @@ static int by_total(const void *a, const void *b)
 
     if (x->total_ns != y->total_ns)
         return x->total_ns < y->total_ns ? 1 : -1;
-    for (int i = 0; i < SL_SUM_KEYS; i++)
-        if (x->key[i] != y->key[i])
-            return x->key[i] < y->key[i] ? -1 : 1;
-    return 0;
+    return (x->number > y->number) - (x->number < y->number);
 }
 
 void sl_sums_sort(struct sl_sums *g)

@@ -14,6 +14,7 @@
 
 struct sl_sum {
     uint32_t key[SL_SUM_KEYS];
+    uint32_t number; /* from 0 on, in the order in which the groups were added */
     uint64_t count, total_ns, shortest_ns, longest_ns;
     double mean_ns,
         squares; /* mean, and sum of the squared distances from it, by Welford's method */
@@ -43,7 +44,8 @@ static inline double sl_sum_mean(const struct sl_sum *sum)
 /* Returns the standard deviation of the sample in ns, or 0 for one time. */
 double sl_sum_deviation(const struct sl_sum *group);
 
-/* Sorts by descending total, then by key. No time can be added afterwards. */
+/* Sorts by descending total; groups with equal totals stay in the order of their numbers. No time
+ * can be added afterwards. */
 void sl_sums_sort(struct sl_sums *g);
 
 #endif

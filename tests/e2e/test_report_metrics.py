@@ -1,0 +1,317 @@
+"""Tests the tables of `syncline report` that HolisticTraceAnalysis has too: on traces worked out by hand, and
+against an independent count in Python on real traces."""
+import collections
+import decimal
+import gzip
+import json
+import statistics
+
+import pytest
+
+from edges_tool import launch, operation, row, stream_sync, write
+from real_traces import REAL, real
+from test_edges_made import stream_wait
+from test_report import cpu_op, report, step, table
+from test_tool import one_line, run
+
+SUMMARY = ["mean", "std", "min", "p25", "median", "p75", "max"]
+
+
+def annotation(name, ts, dur, thread=42):
+    return {**cpu_op(name, ts, dur, thread), "cat": "user_annotation"}
+
+
+def us(rows: list[dict], *names) -> list[tuple]:
+    """Returns some columns of a table; times are in us."""
+    return [tuple(r[name] / 1000 if name.endswith("_ns") and r[name] is not None else r[name] for name in names)
+            for r in rows]
+
+
+def copy(correlation, ts, start, end, size, name="Memcpy HtoD (Pinned -> Device)", stream=7):
+    rows = [row("cuda_runtime", "cudaMemcpyAsync", correlation, ts, 1, 42, cbid=41),
+            operation("gpu_memcpy", name, correlation, start, end, stream)]
+    rows[1]["args"]["bytes"] = size
+    return rows
+
+
+# ---- streams ----
+
+def idle_streams():
+    return [
+        *launch(1, 0, 10, 20), *launch(2, 5, 22, 30),  # 2 us: kernel wait
+        *launch(3, 8, 80, 90),                         # 50 us: other
+        *stream_sync(4, 85, 10),                       # until 95
+        *launch(5, 100, 105, 110),                     # 5 us of sync, cpu and launch
+        *launch(6, 101, 106, 200, stream=20),
+        row("cuda_runtime", "cudaEventRecord", 7, 104, 1, 42, cbid=135),
+        *stream_wait(8, 106, 7, 7, 20), *launch(9, 107, 201, 210),   # 91 us for stream 20
+        operation("kernel", "from_before", 99, 215, 220)]            # 5 us: unknown
+
+
+def test_idle_time_of_streams(tmp_path):
+    path = write(tmp_path / "t.json", idle_streams())
+    found = table(report("--only", "streams", path), "streams")
+    assert us(found, "stream", "wait", "cause", "gaps", "idle_ns") == [
+        (7, "host", "sync", 1, 5), (7, "host", "cpu", 1, 5), (7, "host", "launch", 1, 5),
+        (7, "kernel", None, 1, 2), (7, "stream", None, 1, 91), (7, "other", None, 1, 50),
+        (7, "unknown", None, 1, 5)]
+    assert found[0]["share_ratio"] == 5 / 163 and found[0]["std_ns"] == 0
+    found = table(report("--only", "streams", "--set", "streams.consecutive_kernel_delay=2", path), "streams")
+    assert us([r for r in found if r["wait"] == "other"], "gaps", "idle_ns", "mean_ns", "min_ns", "p25_ns",
+              "max_ns") == [(2, 52, 26, 2, 14, 50)]
+    assert table(report("--only", "streams", "--set", "streams.consecutive_kernel_delay=92", path),
+                 "streams")[3]["gaps"] == 3
+
+
+# ---- queues ----
+
+def test_queue_lengths(tmp_path):
+    """Launches at 0, 1, 2 and 20 us for kernels at 10, 20, 30 and 40 us: the lengths are 1, 2, 3, 2, 2 (a launch
+    comes first: 3, then 2), 1 and 0."""
+    rows = [*launch(1, 0, 10, 20), *launch(2, 1, 20, 30), *launch(3, 2, 30, 40), *launch(4, 20, 40, 50),
+            operation("kernel", "unknown", 9, 60, 70), *launch(5, 100, 99, 120, stream=20)]
+    path = write(tmp_path / "t.json", rows)
+    found = report("--only", "queue,queue_series", "--set", "queue.max_queue_length=3", path)
+    assert us(table(found, "queue_series"), "stream", "begin_ns", "length") == [
+        (7, 0, 1), (7, 1, 2), (7, 2, 3), (7, 10, 2), (7, 20, 3), (7, 20, 2), (7, 30, 1), (7, 40, 0),
+        (20, 100, 1), (20, 100, 0)]
+    queue = table(found, "queue")[0]
+    assert (queue["launches"], queue["changes"], queue["blocked_ns"], queue["blocked_ratio"]) == (4, 8, 8000, 8 / 40)
+    assert queue["mean_over_time"] == (1 * 1 + 2 * 1 + 3 * 8 + 2 * 10 + 2 * 10 + 1 * 10) / 40
+    assert [queue[name] for name in SUMMARY] == [14 / 8, statistics.stdev([1, 2, 3, 2, 3, 2, 1, 0]), 0, 1, 2, 2.25, 3]
+    assert table(report("--only", "queue", path), "queue")[0]["blocked_ns"] == 0
+
+
+def test_a_full_queue_by_default(tmp_path):
+    """The launch that has to wait is the one with which 1,022 launches are in the queue: 1,021 wait, one runs."""
+    rows = [r for i in range(1022) for r in launch(i + 1, i / 10, 1000 + i, 1001 + i)]
+    rows += launch(2000, 500, 2022, 2023)
+    (queue,) = table(report("--only", "queue", write(tmp_path / "t.json", rows)), "queue")
+    assert (queue["max"], queue["blocked_ns"]) == (1023, int((1001 - 102.1) * 1000))
+
+
+def test_long_series_keep_their_extremes(tmp_path):
+    rows = [r for i in range(2000) for r in launch(i + 1, 10 * i, 10 * i + 5, 10 * i + 6)]
+    rows += [r for i in range(7) for r in launch(5000 + i, 7007 + i / 10, 7008 + i / 10, 7008 + i / 10)]
+    path = write(tmp_path / "t.json", rows)
+    found = [r["length"] for r in table(report("--only", "queue_series", path), "queue_series")]
+    assert len(found) <= 2000 and max(found) == 7
+    found = table(report("--only", "queue_series", "--set", "queue_series.points=9", path), "queue_series")
+    assert len(found) == 8 and max(r["length"] for r in found) == 7 and min(r["length"] for r in found) == 0
+    assert [r["begin_ns"] for r in found] == sorted(r["begin_ns"] for r in found)
+
+
+# ---- bandwidth ----
+
+def test_bandwidth(tmp_path):
+    """Copies of 1, 2 and 4 GB/s: the second runs in the middle of the first, the third begins at its end."""
+    rows = [*copy(1, 0, 10, 20, 10000), *copy(2, 1, 12, 14, 4000, "Memcpy HtoD (Pageable -> Device)", 20),
+            *copy(3, 2, 20, 21, 4000), *copy(4, 3, 30, 40, 5000, "Memset (Device)"), *copy(5, 4, 50, 50, 8),
+            *copy(6, 5, 60, 61, 0)]
+    path = write(tmp_path / "t.json", rows)
+    found = report("--only", "bandwidth,bandwidth_series", path)
+    assert us(table(found, "bandwidth_series"), "name", "begin_ns", "gb_per_s") == [
+        ("Memcpy HtoD", 10, 1), ("Memcpy HtoD", 12, 3), ("Memcpy HtoD", 14, 1), ("Memcpy HtoD", 20, 0),
+        ("Memcpy HtoD", 20, 4), ("Memcpy HtoD", 21, 0), ("Memset", 30, 0.5), ("Memset", 40, 0)]
+    copies, sets = table(found, "bandwidth")
+    assert (copies["copies"], copies["busy_ns"], copies["mean_over_time_gb_per_s"]) == (3, 11000, 18 / 11)
+    assert [copies[f"{name}_gb_per_s"] for name in SUMMARY if name != "std"] == [9 / 4, 1, 1, 2, 3.25, 4]
+    assert (sets["name"], sets["median_gb_per_s"], sets["std_gb_per_s"]) == ("Memset", 0.5, 0)
+
+
+# ---- operators and ranges ----
+
+def named(name, rows):
+    return [{**r, "name": name} if r["cat"] == "kernel" else r for r in rows]
+
+
+def nested():
+    """Two calls of `outer` with three kernels each, the second inside the annotation `part`."""
+    rows = [step(1, 0, 1000)]
+    for n, at in [(10, 0), (20, 100)]:
+        rows += [cpu_op("aten::outer", at, 50), cpu_op("aten::inner", at + 10, 20),
+                 *named("a", launch(n, at + 12, at + 40, at + 50)),
+                 *named("b", launch(n + 1, at + 20, at + 50, at + 55)),
+                 *named("b", launch(n + 2, at + 35, at + 60, at + 70))]
+    return [*rows, annotation("part", 90, 100), annotation("part", 95, 80), annotation("idle", 300, 10),
+            *launch(50, 200, 210, 220)]
+
+
+def test_operators_and_their_kernels(tmp_path):
+    path = write(tmp_path / "t.json", nested())
+    found = report("--only", "delay,sequences,annotations,annotation_kernels", path)
+    assert us(table(found, "delay"), "operator", "calls", "to_launch_mean_ns", "after_launch_mean_ns", "mean_ns",
+              "min_ns", "max_ns", "std_ns") == [
+        ("aten::outer", 2, 12, 28, 40, 40, 40, 0), ("aten::inner", 2, 2, 28, 30, 30, 30, 0)]
+    assert us(table(found, "sequences"), "operator", "count", "operations", "gpu_ns", "gpu_mean_ns", "cpu_ns",
+              "sequence") == [("aten::outer", 2, 3, 50, 25, 100, "a | b x 2")]
+    assert us(table(found, "annotations"), "annotation", "count", "operations", "gpu_ns", "span_ns",
+              "span_max_ns") == [("part", 1, 3, 25, 30, 30)]
+    assert us(table(found, "annotation_kernels"), "annotation", "name", "count", "sum_ns") == [
+        (None, "b", 2, 15), ("part", "b", 2, 15), (None, "a", 1, 10), ("part", "a", 1, 10),
+        (None, "k50", 1, 10)]
+
+
+def test_sequences_of_a_chosen_operator(tmp_path):
+    path = write(tmp_path / "t.json", nested())
+
+    def sequences(*settings):
+        options = [word for name in settings for word in ("--set", f"sequences.{name}")]
+        return us(table(report("--only", "sequences", *options, path), "sequences"), "operator", "count", "sequence")
+
+    assert sequences("operator=inner") == []
+    assert sequences("operator=inner", "min_length=2") == [("aten::inner", 2, "a | b")]
+    assert sequences("operator=nothing") == []
+    assert sequences("min_length=1", "top=1") == [("aten::outer", 2, "a | b x 2")]
+
+
+# ---- launches ----
+
+def test_the_worst_launches(tmp_path):
+    rows = [cpu_op("aten::slow", 0, 100)]
+    for i, (call, delay) in enumerate([(60, 10), (70, 300), (10, 101), (10, 100), (50, 0)]):
+        begin = 1000 * i
+        rows += [row("cuda_runtime", "cudaLaunchKernel", i + 1, begin, call, 42, cbid=211),
+                 operation("kernel", f"k{i}", i + 1, begin + call + delay, begin + call + delay + 1)]
+    path = write(tmp_path / "t.json", rows)
+    found = table(report("--only", "launch_outliers", path), "launch_outliers")
+    assert us(found, "kind", "operation", "begin_ns", "call_ns", "delay_ns", "gpu_ns", "place") == [
+        ("slow call", "k1", 1000, 70, 300, 1, None), ("slow call", "k0", 0, 60, 10, 1, "aten::slow"),
+        ("late kernel", "k1", 1000, 70, 300, 1, None), ("late kernel", "k2", 2000, 10, 101, 1, None)]
+    found = table(report("--only", "launch_outliers", "--set", "launch_outliers.top=1",
+                         "--set", "launch_outliers.launch_delay_cutoff=400", path), "launch_outliers")
+    assert us(found, "kind", "operation") == [("slow call", "k1")]
+
+
+# ---- real traces ----
+
+GPU = ("kernel", "gpu_memcpy", "gpu_memset")
+
+
+def ns(value) -> int:
+    return int(value * 1000)
+
+
+class Counted:
+    """The rows of a trace: operations with their launches, and the ranges around each launch."""
+
+    def __init__(self, path):
+        with gzip.open(path) as f:
+            rows = [r for r in json.load(f, parse_float=decimal.Decimal)["traceEvents"] if r.get("ph") == "X"]
+        steps = sorted((ns(r["ts"]), ns(r["ts"] + r["dur"])) for r in rows
+                       if r["name"].startswith("ProfilerStep#") and r["cat"] == "user_annotation")
+        self.ranges = self.nest([r for r in rows if r["cat"] in ("cpu_op", "user_annotation")])
+        calls = {r["args"]["correlation"]: r for r in rows if r["cat"] in ("cuda_runtime", "cuda_driver")}
+        self.operations = []
+        for r in rows:
+            if r["cat"] not in GPU:
+                continue
+            call = calls.get(r["args"]["correlation"])
+            begin = ns(call["ts"]) if call else ns(r["ts"])
+            self.operations.append({
+                "name": r["name"], "stream": r["args"]["stream"], "start": ns(r["ts"]), "bytes": r["args"].get("bytes"),
+                "end": ns(r["ts"]) + ns(r["dur"]), "id": r["args"]["correlation"], "kind": r["cat"],
+                "launch": call and (ns(call["ts"]), ns(call["ts"]) + ns(call["dur"])), "thread": call and call["tid"],
+                "chosen": not steps or any(a <= begin < b for a, b in steps)})
+        self.operations.sort(key=lambda o: (o["start"], o["id"]))
+
+    @staticmethod
+    def nest(rows) -> dict:
+        """Returns the ranges of each thread, outer ones first."""
+        threads = collections.defaultdict(list)
+        for r in sorted(rows, key=lambda r: (ns(r["ts"]), -ns(r["ts"] + r["dur"]))):
+            begin, end = ns(r["ts"]), ns(r["ts"]) + ns(r["dur"])
+            threads[r["tid"]].append({"name": r["name"], "begin": begin, "end": end,
+                                      "is_operator": r["cat"] == "cpu_op", "operations": [],
+                                      "around": [] if r["cat"] == "cpu_op" else list(threads[r["tid"]])})
+        return threads
+
+    def join(self):
+        """Adds each chosen operation to the ranges around its launch."""
+        for o in self.operations:
+            if o["chosen"] and o["launch"]:
+                for x in self.ranges[o["thread"]]:
+                    if x["begin"] <= o["launch"][0] < x["end"] and not x["name"].startswith("ProfilerStep#"):
+                        x["operations"].append(o)
+        return [x for thread in self.ranges.values() for x in thread if x["operations"]]
+
+    def streams(self):
+        found = collections.defaultdict(list)
+        for o in self.operations:
+            found[o["stream"]].append(o)
+        return found
+
+
+def total(rows, *key):
+    """Adds up idle_ns of the rows by some columns."""
+    found = collections.Counter()
+    for r in rows:
+        found[tuple(r[name] for name in key)] += r["idle_ns"]
+    return found
+
+
+@real
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_streams_and_counters_against_an_independent_count(path):
+    counted = Counted(path)
+    found = report("--only", "streams,queue,bandwidth,launch_outliers", "--set", "launch_outliers.top=1000", path)
+    idle, queues = collections.Counter(), {}
+    for stream, operations in counted.streams().items():
+        for before, o in zip(operations, operations[1:]):
+            gap = o["start"] - before["end"]
+            if gap > 0 and o["chosen"]:
+                kind = "unknown" if not o["launch"] or o["launch"][0] >= o["start"] else \
+                    "host" if o["launch"][0] >= before["end"] else \
+                    "kernel" if o["start"] - min(max(before["end"], o["launch"][1]), o["start"]) < 30000 else "late"
+                idle[stream, kind] += gap
+        changes = sorted((at, -change, o["chosen"]) for o in operations if o["launch"]
+                         for at, change in [(o["launch"][0], 1), (max(o["start"], o["launch"][0]), -1)])
+        length, lengths = 0, []
+        for at, change, chosen in changes:
+            length -= change
+            lengths += [length] if chosen else []
+        if lengths:
+            queues[stream] = (len(lengths), max(lengths), statistics.fmean(lengths), statistics.median(lengths))
+    told = collections.Counter()
+    for (stream, wait), value in total(table(found, "streams"), "stream", "wait").items():
+        told[stream, {"stream": "late", "other": "late"}.get(wait, wait)] += value
+    assert told == idle
+    assert {q["stream"]: (q["changes"], q["max"], pytest.approx(q["mean"]), q["median"])
+            for q in table(found, "queue")} == queues
+    copied = collections.defaultdict(list)
+    for o in counted.operations:
+        if o["kind"] != "kernel" and o["end"] > o["start"] and o["bytes"] and o["chosen"]:
+            copied[o["name"].split(" (")[0]].append(float(o["bytes"]) / (o["end"] - o["start"]))
+    assert {b["name"]: b["copies"] for b in table(found, "bandwidth")} == {
+        name: len(values) for name, values in copied.items()}
+    for b in table(found, "bandwidth"):
+        assert b["max_gb_per_s"] >= max(copied[b["name"]]) * 0.999999
+    outliers = collections.Counter(r["kind"] for r in table(found, "launch_outliers"))
+    slow = {o["id"] for o in counted.operations if o["chosen"] and o["launch"] and
+            o["launch"][1] - o["launch"][0] > 50000}
+    late = {o["id"] for o in counted.operations if o["chosen"] and o["launch"] and
+            o["start"] - o["launch"][1] > 100000}
+    assert (outliers["slow call"], outliers["late kernel"]) == (min(len(slow), 1000), min(len(late), 1000))
+
+
+@real
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_operators_against_an_independent_count(path):
+    counted = Counted(path)
+    delays, spans = collections.defaultdict(list), collections.defaultdict(list)
+    for x in counted.join():
+        operations = x["operations"]
+        if x["is_operator"]:
+            first = min(operations, key=lambda o: (o["launch"][0], o["start"]))
+            delays[x["name"]].append(max(0, first["start"] - x["begin"]))
+        elif not any(y["name"] == x["name"] and y["end"] >= x["end"] and not y["is_operator"] for y in x["around"]):
+            spans[x["name"]].append((len(operations), sum(o["end"] - o["start"] for o in operations),
+                                     max(o["end"] for o in operations) - min(o["start"] for o in operations)))
+    found = report("--only", "delay,annotations,annotation_kernels", path)
+    assert {d["operator"]: (d["calls"], d["min_ns"], d["max_ns"]) for d in table(found, "delay")} == {
+        name: (len(values), min(values), max(values)) for name, values in delays.items()}
+    assert {a["annotation"]: (a["count"], a["operations"], a["gpu_ns"], a["span_ns"])
+            for a in table(found, "annotations")} == {
+        name: (len(values), *(sum(each) for each in zip(*values))) for name, values in spans.items()}
+    assert sum(k["sum_ns"] for k in table(found, "annotation_kernels")) == sum(
+        o["end"] - o["start"] for o in counted.operations if o["chosen"])
