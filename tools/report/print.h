@@ -19,8 +19,9 @@ void sl_report_print_screen(FILE *f, const struct sl_report *report,
 /* Prints a table as text, with all its rows. */
 void sl_report_print_table(FILE *f, const struct sl_table *table);
 
-/* What the page's JSON has instead: texts of tables are numbers of `names`, real numbers have 9
- * digits, numbers above 2^53 are texts, and each table has at most so many rows of a rank. */
+/* The page's JSON has the values of a table by column ("values"), and at most so many rows of each
+ * rank. Texts are numbers of "names", real numbers have 9 digits, and a time (begin_...) is the
+ * difference to the row above; the first is a text, because JavaScript's numbers are too short. */
 struct sl_report_page {
     struct sl_intern *names;
     size_t rows_of_rank;

@@ -9,12 +9,11 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "report/page_rows.h"
 #include "report/print.h"
 
-#define SCHEMA 1
-
-/* JavaScript has no larger whole numbers. */
-#define EXACT_MAX (UINT64_C(1) << 53)
+#define SCHEMA      1
+#define PAGE_DIGITS 9
 
 static void put_string(FILE *f, const char *text)
 {
@@ -152,17 +151,6 @@ static void put_finding(FILE *f, const struct sl_report *report, const struct sl
     fprintf(f, ", \"sure\": \"%s\"}", sl_sure_name(it->sure));
 }
 
-/* Returns 1 if a row and the one before it are of the same rank. */
-static int is_of_same_rank(const struct sl_table *t, const struct sl_cell *cell)
-{
-    const struct sl_cell *before = cell - t->columns;
-
-    for (size_t i = 0; i < t->columns; i++)
-        if (strcmp(t->metric->columns[i].name, "rank") == 0)
-            return cell[i].has == before[i].has && cell[i].number == before[i].number;
-    return 1;
-}
-
 static const char *type_name(enum sl_column_type type)
 {
     static const char *const names[] = {"text", "count", "ns", "bytes", "ratio", "number", "ns"};
@@ -170,19 +158,16 @@ static const char *type_name(enum sl_column_type type)
     return names[type];
 }
 
-static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *cell,
-                     struct sl_report_page *page)
+static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *cell)
 {
     if (!cell->has)
         fputs("null", f);
-    else if (type == SL_COLUMN_TEXT && page)
-        fprintf(f, "%" PRIu32, sl_intern_put(page->names, cell->text, strlen(cell->text)));
     else if (type == SL_COLUMN_TEXT)
         put_string(f, cell->text);
     else if (sl_column_is_real(type))
-        put_real(f, cell->real, page ? 9 : 17);
+        put_real(f, cell->real, 17);
     else
-        fprintf(f, page && cell->number > EXACT_MAX ? "\"%" PRIu64 "\"" : "%" PRIu64, cell->number);
+        fprintf(f, "%" PRIu64, cell->number);
 }
 
 static void put_columns(FILE *f, const struct sl_table *t, const struct sl_report_page *page)
@@ -199,11 +184,74 @@ static void put_columns(FILE *f, const struct sl_table *t, const struct sl_repor
     }
 }
 
+static void put_rows(FILE *f, const struct sl_table *t)
+{
+    for (size_t row = 0; row < t->rows; row++) {
+        fputs(row ? ",\n [" : "\n [", f);
+        for (size_t i = 0; i < t->columns; i++) {
+            fputs(i ? ", " : "", f);
+            put_cell(f, t->metric->columns[i].type, &t->cell[row * t->columns + i]);
+        }
+        fputs("]", f);
+    }
+}
+
+/* ---- the page ---- */
+
+/* Prints a value of the page. `last_ns` is the time in the row above. */
+static void put_page_cell(FILE *f, const struct sl_column *column, const struct sl_cell *cell,
+                          struct sl_report_page *page, uint64_t *last_ns)
+{
+    if (cell->has && column->type == SL_COLUMN_TEXT) {
+        fprintf(f, "%" PRIu32, sl_intern_put(page->names, cell->text, strlen(cell->text)));
+    } else if (cell->has && strncmp(column->name, "begin_", 6) == 0) {
+        fprintf(f, *last_ns ? "%" PRId64 : "\"%" PRId64 "\"", (int64_t)(cell->number - *last_ns));
+        *last_ns = cell->number;
+    } else if (cell->has && sl_column_is_real(column->type)) {
+        put_real(f, cell->real, PAGE_DIGITS);
+    } else {
+        put_cell(f, column->type, cell);
+    }
+}
+
+/* Prints the values column by column, because that compresses best. */
+static void put_page_rows(FILE *f, const struct sl_table *t, struct sl_report_page *page)
+{
+    unsigned char *keep = malloc(t->rows + 1);
+
+    if (keep)
+        sl_page_rows_choose(t, page->rows_of_rank, keep);
+    for (size_t i = 0; i < t->columns; i++) {
+        const char *separator = i ? "],\n[" : "[";
+        uint64_t last_ns = 0;
+
+        for (size_t row = 0; keep && row < t->rows; row++) {
+            if (!keep[row])
+                continue;
+            fputs(separator, f);
+            separator = ",";
+            put_page_cell(f, &t->metric->columns[i], &t->cell[row * t->columns + i], page,
+                          &last_ns);
+        }
+        if (*separator != ',')
+            fputs(separator, f);
+    }
+    fputs("]", f);
+    free(keep);
+}
+
+static void put_names(FILE *f, const struct sl_intern *names)
+{
+    fputs(", \"names\": [null", f);
+    for (uint32_t id = 1; id <= sl_intern_count(names); id++) {
+        fputs(",\n ", f);
+        put_string(f, sl_intern_get(names, id, NULL));
+    }
+    fputs("]", f);
+}
+
 static void put_table(FILE *f, const struct sl_table *t, struct sl_report_page *page)
 {
-    const char *separator = "\n [";
-    size_t of_rank = 0;
-
     fprintf(f, "\"%s\": {", t->metric->name);
     if (page) {
         put_optional(f, "\"title\": ", t->metric->title);
@@ -212,21 +260,11 @@ static void put_table(FILE *f, const struct sl_table *t, struct sl_report_page *
     }
     fputs("\"columns\": [", f);
     put_columns(f, t, page);
-    fputs("], \"rows\": [", f);
-    for (size_t row = 0; row < t->rows; row++) {
-        const struct sl_cell *cell = &t->cell[row * t->columns];
-
-        of_rank = row && is_of_same_rank(t, cell) ? of_rank + 1 : 0;
-        if (page && of_rank >= page->rows_of_rank)
-            continue;
-        fputs(separator, f);
-        separator = ",\n [";
-        for (size_t i = 0; i < t->columns; i++) {
-            fputs(i ? ", " : "", f);
-            put_cell(f, t->metric->columns[i].type, &cell[i], page);
-        }
-        fputs("]", f);
-    }
+    fputs(page ? "], \"values\": [" : "], \"rows\": [", f);
+    if (page)
+        put_page_rows(f, t, page);
+    else
+        put_rows(f, t);
     fputs("], \"notes\": [", f);
     for (size_t i = 0; i < sizeof(t->note) / sizeof(t->note[0]) && t->note[i]; i++) {
         fputs(i ? ", " : "", f);
@@ -255,16 +293,6 @@ static void put_sentences(FILE *f, const struct sl_report *report,
         free(text);
         text = NULL;
     }
-}
-
-static void put_names(FILE *f, const struct sl_intern *names)
-{
-    fputs(", \"names\": [null", f);
-    for (uint32_t id = 1; id <= sl_intern_count(names); id++) {
-        fputs(",\n ", f);
-        put_string(f, sl_intern_get(names, id, NULL));
-    }
-    fputs("]", f);
 }
 
 void sl_report_print_json(FILE *f, const struct sl_report *report,

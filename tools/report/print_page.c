@@ -20,7 +20,8 @@
 #define NONCE_BYTES     16
 #define PAGE_BYTES_MAX  980000
 #define NAMES_BYTES_MAX (256u << 20)
-#define GZIP_LEVEL      6
+#define GZIP_LEVEL      4
+#define ROWS_LEAST      2
 
 struct page {
     FILE *f;
@@ -166,16 +167,20 @@ int sl_report_print_page(FILE *f, const struct sl_report *report,
                          strlen(sl_page_uplot_css) + strlen(sl_page_uplot_js);
     struct page page = {.f = f, .title = sl_report_title(report)};
     struct sl_sink *sink = NULL;
-    size_t rows = longest(tables);
+    size_t rows = longest(tables), room, size;
     int rc = make_nonce(&page);
 
     while (rc == 0) {
         rc = compress(&sink, rows, report, findings, tables, &page);
-        if (rc || texts + page.data_size / 3 * 4 <= PAGE_BYTES_MAX || rows <= 1)
+        room = PAGE_BYTES_MAX - texts;
+        size = page.data_size / 3 * 4;
+        if (rc || size <= room || rows <= ROWS_LEAST)
             break;
         sink->close(sink, 0);
         sink = NULL;
-        rows /= 2;
+        /* The size falls more slowly than the rows, because short tables are not cut. */
+        rows = (size_t)((double)rows * ((double)room / (double)size) * 0.9);
+        rows = rows < ROWS_LEAST ? ROWS_LEAST : rows;
     }
     if (rc == 0)
         put_template(&page);

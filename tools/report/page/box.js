@@ -183,6 +183,6 @@ const UNITS = { label: "Unit", values: [["percent", "percent"], ["time", "time"]
 /* The choice of a rank, if there are several. */
 function rankChoice(rows, all) {
     const ranks = distinct(rows.map(r => r.rank)).sort((a, b) => a - b);
-    return { label: "Rank", values: [...(ranks.length > 1 ? [["all", all]] : []), ...ranks.map(r => [String(r), String(r ?? "\u2013")])] };
+    return { label: "Rank", values: [...(ranks.length > 1 && all ? [["all", all]] : []), ...ranks.map(r => [String(r), String(r ?? "\u2013")])] };
 }
 const ofRank = (rows, rank) => rank === "all" ? rows : rows.filter(r => String(r.rank) === rank);

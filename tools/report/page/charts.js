@@ -1,96 +1,6 @@
 /* charts.js - the charts of each table, by the table's name. A chart appears only if its table has rows
  * to draw; a table without an entry here is shown as a table alone. */
 
-const LISTED = 15;        /* bars in a list */
-const RANKS_AS_ROWS = 12; /* more ranks are drawn as columns */
-
-/* Bars of parts for each rank. `rows` are {name, short, values}, with values by part. */
-function rankBars(host, width, rows, parts, unit, label) {
-    const used = parts.filter(part => rows.some(row => row.values[part.name]));
-    const total = row => sum(used, part => row.values[part.name]) || 1;
-    const value = (row, part) => (row.values[part.name] ?? 0) * (unit === "percent" ? 100 / total(row) : 1);
-    const format = unit === "percent" ? percent : span, most = unit === "percent" ? 100 : undefined;
-    if (rows.length <= RANKS_AS_ROWS)
-        nameBars(host, width, rows.map(row => ({
-            name: row.name, parts: used.map(part => ({ ...part, value: value(row, part) })) })), format, most);
-    else
-        columns(host, width, rows.map(row => row.short), rows.map(row => row.name), used,
-                used.map(part => rows.map(row => value(row, part))), format, label, most);
-    return { key: used, columns: [label, ...used.map(part => part.name)],
-             rows: rows.map(row => [row.short, ...used.map(part => value(row, part))]) };
-}
-
-/* Sums the parts of each rank and device; `per` is what they are divided by. */
-function byRank(rows, valuesOf, per = () => 1) {
-    const name = namer(rows);
-    return [...groupBy(rows, name)].map(([who, of]) => {
-        const values = {};
-        for (const row of of)
-            for (const [part, value] of Object.entries(valuesOf(row)))
-                values[part] = (values[part] ?? 0) + (value ?? 0);
-        for (const part of Object.keys(values))
-            values[part] /= per(of);
-        return { name: who, short: who.replace(/^rank /, "").replace(" GPU ", "."), values };
-    });
-}
-
-/* The largest groups of a table: of one rank, or the mean over the ranks with the lowest and highest. */
-function listChart(section, title, table, { name, value, color, format = span, filter, most = LISTED, keep = () => true }) {
-    const all = rowsOf(table).filter(row => row[value] !== null && keep(row));
-    if (!all.some(row => row[value] > 0))
-        return;
-    const ranks = rankChoice(all, "mean of all");
-    const classes = filter && { label: filter.label, values: [["", "all"], ...distinct(all.map(r => r[filter.column])).map(c => [c, c])] };
-    addChart(section, title, [ranks, classes], (host, width, rank, wanted) => {
-        const rows = ofRank(all, rank).filter(row => !wanted || row[filter.column] === wanted);
-        const count = rank === "all" ? distinct(all.map(r => r.rank)).length : 1;
-        const items = [...groupBy(rows, name)].map(([label, of]) => {
-            const sums = [...groupBy(of, r => r.rank).values()].map(r => sum(r, row => row[value]));
-            const mean = sum(sums, v => v) / count;
-            return { name: label, mean, low: sums.length < count ? 0 : Math.min(...sums), high: Math.max(...sums),
-                     look: color(of[0]) };
-        }).filter(item => item.mean > 0).sort((a, b) => b.mean - a.mean).slice(0, most);
-        if (items.length)
-            nameBars(host, width, items.map(item => ({
-                name: item.name, parts: [{ ...item.look, value: item.mean }],
-                ...(count > 1 ? { low: item.low, high: item.high } : {}) })), format);
-        else
-            make("p", host, "Nothing of this kind.");
-        const key = [...new Map(items.map(item => [item.look.name, item.look])).values()];
-        return { key: key.length > 1 || filter ? key : [], columns: ["name", value, "lowest", "highest"],
-                 rows: items.map(item => [item.name, item.mean, item.low, item.high]) };
-    });
-}
-
-const placeOf = row => row.line ?? row.place ?? row.call ?? "?";
-const only = (name, color) => () => entry(name, color);
-
-/* One line for each name, over x. Of more than eight ranks, the median and the range of all. */
-function seriesChart(section, title, rows, { x, y, name, format, xLabel, xFormat, isStepped, choices = [] }) {
-    const usable = rows.filter(row => row[x] !== null && row[y] !== null);
-    if (distinct(usable.map(row => row[x])).length < 2)
-        return;
-    addChart(section, title, choices, (host, width, ...chosen) => {
-        const wanted = choices.reduce((left, choice, i) => choice ? choice.apply(left, chosen[i]) : left, usable);
-        const groups = [...groupBy(wanted, name)];
-        const series = groups.length <= 8 ? groups.map(([label, of], i) => {
-            const sorted = of.slice().sort((a, b) => a[x] - b[x]);
-            return { name: label, color: COLORS[i], x: sorted.map(r => r[x]), y: sorted.map(r => r[y]), isStepped };
-        }) : rangeOf(wanted, x, y);
-        lines(host, width, series, format, xLabel, xFormat);
-        return { key: series.map(s => entry(s.name, s.color)), columns: ["series", x, y],
-                 rows: series.flatMap(s => s.x.map((at, i) => [s.name, at, s.y[i]])) };
-    });
-}
-
-function rangeOf(rows, x, y) {
-    const at = [...groupBy(rows, row => row[x])].sort((a, b) => a[0] - b[0]);
-    const sorted = at.map(([, of]) => of.map(row => row[y]).sort((a, b) => a - b));
-    const line = (name, color, pick, extra) => ({ name, color, x: at.map(a => a[0]), y: sorted.map(pick), ...extra });
-    return [line("highest", COLORS[1], v => v.at(-1), { band: "#0072b233" }), line("lowest", COLORS[2], v => v[0]),
-            line("median", COLORS[0], v => v[v.length >> 1], { width: 2.5 })];
-}
-
 const CHARTS = {
     parts(section) {
         const all = rowsOf("parts"), rows = inSteps(all);
@@ -133,11 +43,12 @@ const CHARTS = {
     steps(section) {
         const rows = rowsOf("steps").filter(row => row.step !== null);
         seriesChart(section, "Length of each step", rows, {
-            x: "step", y: "step_ns", name: namer(rows), format: span, xLabel: "step", xFormat: String });
+            x: "step", y: "step_ns", name: namer(rows), format: span, xLabel: "step", xFormat: String,
+            marked: { name: "much longer than the median", isOf: row => row.is_long } });
     },
     kernels(section) {
         listChart(section, "Kernels and copies with the most time", "kernels", {
-            name: row => row.name, value: "sum_ns", color: row => entry(row.class, CLASSES[row.class] ?? COLORS[7]),
+            name: row => row.name, label: kernelName, value: "sum_ns", color: row => entry(row.class, CLASSES[row.class] ?? COLORS[7]),
             filter: { label: "Class", column: "class" } });
     },
     overlap(section) {
@@ -160,38 +71,141 @@ const CHARTS = {
     },
     launch(section) {
         listChart(section, "Mean delay from a launch to its start", "launch", {
-            name: row => row.call, value: "delay_mean_ns", color: only("delay", PARTS.launch) });
-        const rows = rowsOf("launch"), kinds = [["short_kernels", COLORS[4]], ["slow_calls", COLORS[5]], ["late_kernels", COLORS[1]]];
-        const parts = kinds.map(([name, color]) => entry(name.replace("_", " "), color));
-        if (!rows.some(row => kinds.some(([name]) => row[name])))
+            name: row => row.call, value: "delay_mean_ns", isRate: true, color: only("delay", PARTS.launch) });
+        stackChart(section, "Short kernels, slow calls and late kernels", "launch", {
+            name: row => row.call, format: plain, all: "sum of all", parts: [column("short_kernels", "short kernels", COLORS[4]),
+                column("slow_calls", "slow calls", COLORS[5]), column("late_kernels", "late kernels", COLORS[1])] });
+    },
+    launch_outliers(section) {
+        const all = rowsOf("launch_outliers");
+        const kinds = [["slow call", "call_ns", COLORS[5]], ["late kernel", "delay_ns", COLORS[0]]];
+        if (!all.length)
             return;
-        addChart(section, "Short kernels, slow calls and late kernels", [rankChoice(rows, "sum of all")], (host, width, rank) => {
-            const items = [...groupBy(ofRank(rows, rank), row => row.call)].map(([name, of]) => ({
-                name, parts: kinds.map(([column], i) => ({ ...parts[i], value: sum(of, row => row[column]) })) }))
-                .filter(item => sum(item.parts, part => part.value));
-            nameBars(host, width, items, plain);
-            return { key: parts, columns: ["call", ...kinds.map(([name]) => name)],
-                     rows: items.map(item => [item.name, ...item.parts.map(part => part.value)]) };
+        addChart(section, "Slow calls and late kernels over time", [rankChoice(all, "all")], (host, width, rank) => {
+            const rows = ofRank(all, rank).slice().sort((a, b) => a.begin_ns - b.begin_ns);
+            const series = kinds.map(([kind, y, color]) => ({ kind, of: rows.filter(row => row.kind === kind), y, color }))
+                .filter(({ of }) => of.length).map(({ kind, of, y, color }) => ({
+                    name: kind, color, isPoints: true, x: of.map(row => row.begin_ns), y: of.map(row => row[y]) }));
+            lines(host, width, series, span, "time", span);
+            return { key: series.map(s => entry(s.name, s.color)), columns: ["kind", "begin_ns", "length_ns"],
+                     rows: series.flatMap(s => s.x.map((at, i) => [s.name, report.begin + BigInt(at), s.y[i]])) };
         });
+    },
+    streams(section) {
+        const all = rowsOf("streams"), causeOf = row => row.cause ?? `${row.wait} wait`, causes = distinct(all.map(causeOf));
+        const others = { "stream wait": PARTS.waiting, "kernel wait": "#b497d6", "other wait": "#8fb3a5" };
+        const looks = Object.fromEntries(causes.map(cause => [cause, others[cause] ? entry(cause, others[cause], true) : partEntry(cause)]));
+        if (!all.some(row => row.idle_ns))
+            return;
+        addChart(section, "Idle time of each stream", [rankChoice(all, null), UNITS], (host, width, rank, unit) => {
+            const rows = [...groupBy(ofRank(all, rank), row => `stream ${row.stream}`)].map(([name, of]) => ({
+                name, short: name, values: Object.fromEntries([...groupBy(of, causeOf)].map(([c, r]) => [c, sum(r, row => row.idle_ns)])) }));
+            return rankBars(host, width, rows.slice(0, RANKS_AS_ROWS), causes.map(cause => looks[cause]), unit, "stream");
+        });
+        spreadChart(section, "Length of the idle intervals", "streams", {
+            name: row => `stream ${row.stream}: ${causeOf(row)}`, format: span, suffix: "ns", order: "idle_ns", color: row => looks[causeOf(row)].color, isLog: true });
+    },
+    queue(section) {
+        spreadChart(section, "Length of the queue", "queue", {
+            name: row => `stream ${row.stream}`, format: plain, suffix: "", order: "changes", color: () => COLORS[0] });
+        stackChart(section, "Time in which launches were blocked by a full queue", "queue", {
+            name: row => `stream ${row.stream}`, parts: [column("blocked_ns", "blocked", COLORS[5])] });
+    },
+    queue_series(section) {
+        timeChart(section, "Length of the queue over time", "queue_series", { name: row => `stream ${row.stream}`, y: "length", format: plain });
+    },
+    bandwidth(section) {
+        spreadChart(section, "Bandwidth of copies and memsets", "bandwidth", {
+            name: row => row.name, format: speed, suffix: "gb_per_s", order: "busy_ns", color: () => PARTS.copy, isLog: true });
+    },
+    bandwidth_series(section) {
+        timeChart(section, "Bandwidth over time", "bandwidth_series", { name: row => row.name, y: "gb_per_s", format: speed });
+    },
+    annotations(section) {
+        listChart(section, "GPU time of each range", "annotations", {
+            name: row => row.annotation, value: "gpu_ns", color: only("range", COLORS[0]) });
+    },
+    annotation_kernels(section) {
+        listChart(section, "Kernels of the ranges", "annotation_kernels", {
+            name: row => `${row.annotation ?? "(outside)"}: ${row.name}`, label: kernelName, value: "sum_ns", color: only("kernel", COLORS[4]) });
+    },
+    delay(section) {
+        stackChart(section, "From an operator's begin to its kernel, mean", "delay", { name: row => row.operator, parts: [
+            column("to_launch_mean_ns", "to the launch", PARTS.cpu, true), column("after_launch_mean_ns", "from the launch to the kernel", PARTS.launch, true)] });
+    },
+    sequences(section) {
+        listChart(section, "Frequent sequences of kernels", "sequences", {
+            name: row => row.sequence, value: "gpu_ns", color: only("sequence", COLORS[0]) });
+    },
+    stragglers(section) {
+        listChart(section, "Time that the others waited for a rank", "stragglers", {
+            name: row => `rank ${row.rank}`, value: "waited_ns", color: only("waited", PARTS.waiting) });
+    },
+    ranks(section) {
+        const rows = rowsOf("ranks"), name = namer(rows);
+        const looks = { launch: entry("launch-bound", PARTS.cpu, true), gpu: entry("GPU-bound", PARTS.compute) };
+        const parts = [looks.gpu, looks.launch, entry("unknown", PARTS.unknown)];
+        const lookOf = row => (looks[row.bound] ?? parts[2]).name;
+        if (!rows.some(row => row.median_ns))
+            return;
+        addChart(section, "Median step of each rank", [], (host, width) => rankBars(host, width, rows.map(row => ({
+            name: name(row), short: String(row.rank ?? ""), values: { [lookOf(row)]: row.median_ns } })), parts, "time", "rank"));
+        ratioChart(section, "Part of a step in which the GPU waits for launches", rows, "late_ratio", PARTS.cpu);
+    },
+    busy(section) {
+        const all = rowsOf("busy"), name = namer(all);
+        if (!all.length)
+            return;
+        const kinds = { label: "Work", values: [["busy_ns", "all"], ["compute_ns", "compute"], ["communication_ns", "communication"], ["copy_ns", "copies"]] };
+        addChart(section, "How busy each GPU was over time", [kinds], (host, width, kind) => {
+            const rows = [...groupBy(all, name)].map(([who, of]) => ({ name: who, cells: of.map(row => ({
+                from: row.begin_ns, to: row.begin_ns + row.length_ns, value: row[kind] / (row.length_ns || 1),
+                text: `busy ${percent(100 * row[kind] / (row.length_ns || 1))}` })) }));
+            return { key: strip(host, width, rows, "time", span), columns: ["rank", "begin_ns", "length_ns", kind],
+                     rows: all.map(row => [name(row), report.begin + BigInt(row.begin_ns), row.length_ns, row[kind]]) };
+        });
+    },
+    short_kernels(section) {
+        const all = rowsOf("short_kernels"), parts = ["compute", "communication", "copy"].map(name => entry(name, CLASSES[name]));
+        const units = { label: "Count", values: [["count", "kernels"], ["sum_ns", "their time"]] };
+        if (!all.length)
+            return;
+        addChart(section, "Kernels by length", [rankChoice(all, "sum of all"), units], (host, width, rank, unit) => {
+            const rows = ofRank(all, rank), froms = distinct(rows.map(row => row.from_ns)).sort((a, b) => a - b);
+            const used = parts.filter(part => rows.some(row => row.class === part.name));
+            const below = from => rows.find(row => row.from_ns === from).below_ns;
+            const values = used.map(part => froms.map(from => sum(rows.filter(r => r.from_ns === from && r.class === part.name), r => r[unit])));
+            columns(host, width, froms.map(mark(span)), froms.map(from => `${span(from)} to ${below(from) === null ? "\u221e" : span(below(from))}`),
+                    used, values, unit === "count" ? plain : span, "length of the kernel, from");
+            return { key: used, columns: ["from_ns", ...used.map(part => part.name)], rows: froms.map((from, i) => [from, ...values.map(of => of[i])]) };
+        });
+    },
+    graphs(section) {
+        listChart(section, "Nodes of CUDA graphs", "graphs", {
+            name: row => `graph ${row.graph}: ${row.name}`, label: kernelName, value: "sum_ns", color: row => entry(row.class, CLASSES[row.class] ?? COLORS[7]) });
+    },
+    flops(section) {
+        listChart(section, "Speed of the operators with the most time", "flops", {
+            name: row => `${row.op} ${row.sizes}`, value: "tflop_per_s", isRate: true, by: "kernel_ns", format: value => `${plain(value)} TFLOP/s`,
+            color: only("speed", COLORS[0]) });
+    },
+    collectives(section) {
+        const name = row => `${row.type} ${row.input_bytes === null ? "" : bytes(row.input_bytes)} ${row.dtype ?? ""}, group ${row.group ?? "?"}`;
+        stackChart(section, "Time of collectives", "collectives", { name, filter: row => row.matched > 0, parts: [
+            column("waiting_ns", "waiting for the last rank", PARTS.waiting), column("transfer_ns", "transfer", PARTS.transfer)] });
+        listChart(section, "Time of collectives, all", "collectives", { name, value: "sum_ns", color: only("collective", PARTS.transfer) });
+        listChart(section, "Bus bandwidth of collectives", "collectives", {
+            name, value: "bus_gb_per_s", isRate: true, by: "sum_ns", format: speed, color: only("bandwidth", COLORS[2]) });
+    },
+    cost(section) {
+        listChart(section, "Cost of recording", "cost", { name: row => row.name, value: "sum_ns", color: only("cost", COLORS[7]) });
+    },
+    scaled(section) {
+        listChart(section, "Parts of the whole run, scaled from the windows", "scaled", {
+            name: row => row.part, value: "scaled_ns", color: row => partEntry(row.part) });
     },
     copies(section) {
         listChart(section, "Copies and memsets", "copies", {
             name: row => row.name, value: "sum_ns", color: only("copy", PARTS.copy) });
     },
 };
-
-/* A ratio of each rank. */
-function ratioChart(section, title, rows, column, color) {
-    const known = rows.filter(row => row[column] !== null), name = namer(rows);
-    if (!known.length)
-        return;
-    const look = entry(title, color);
-    addChart(section, title, [], (host, width) => {
-        const values = known.map(row => 100 * row[column]);
-        if (known.length <= RANKS_AS_ROWS)
-            nameBars(host, width, known.map((row, i) => ({ name: name(row), parts: [{ ...look, value: values[i] }] })), percent, 100);
-        else
-            columns(host, width, known.map(row => String(row.rank)), known.map(name), [look], [values], percent, "rank", 100);
-        return { key: [], columns: ["rank", column], rows: known.map(row => [name(row), row[column]]) };
-    });
-}

@@ -3,25 +3,37 @@
 
 let report;
 
-/* Reads the report: JSON, compressed, in base64. Its strings are numbers of `names`. Times of the file
+/* Reads the report: JSON, compressed, in base64 (struct sl_report_page in print.h). Times of the file
  * are counted from the first of them, because they are too large for JavaScript's numbers. */
 async function readReport() {
     const text = document.getElementById("report").textContent;
     const packed = Uint8Array.from(atob(text), c => c.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     report = JSON.parse(await new Response(stream).text());
-    const columns = Object.values(report.metrics).flatMap(table => table.columns.map((column, i) => [table.rows, column, i]));
-    const times = columns.filter(([, column]) => column.name.startsWith("begin_"));
-    for (const [rows, column, i] of times) {
-        rows.forEach(row => row[i] = row[i] === null ? null : BigInt(row[i]));
-        column.isTime = true;
+    const times = [];
+    for (const table of Object.values(report.metrics))
+        table.columns.forEach((column, i) => {
+            if (column.type === "string")
+                table.values[i] = table.values[i].map(id => id === null ? null : report.names[id]);
+            column.isTime = column.name.startsWith("begin_");
+            if (column.isTime)
+                times.push(table.values[i] = summed(table.values[i]));
+        });
+    for (const values of times)
+        for (const time of values)
+            if (time !== null && !(report.begin <= time))
+                report.begin = time;
+    for (const table of Object.values(report.metrics)) {
+        const columns = table.columns.map((column, i) => !column.isTime ? table.values[i] :
+            table.values[i].map(time => time === null ? null : Number(time - report.begin)));
+        table.rows = columns[0].map((_, row) => columns.map(values => values[row]));
     }
-    const all = times.flatMap(([rows, , i]) => rows.map(row => row[i])).filter(time => time !== null);
-    report.begin = all.reduce((least, time) => time < least ? time : least, all[0]);
-    times.forEach(([rows, , i]) => rows.forEach(row => row[i] = row[i] === null ? null : Number(row[i] - report.begin)));
-    for (const [rows, column, i] of columns)
-        if (column.type === "string")
-            rows.forEach(row => row[i] = row[i] === null ? null : report.names[row[i]]);
+}
+
+/* Each value is the difference to the one before. */
+function summed(values) {
+    let sofar = 0n;
+    return values.map(value => value === null ? null : sofar += BigInt(value));
 }
 
 function make(tag, parent, text, className) {
@@ -49,11 +61,22 @@ function scaled(value, units, none) {
 const span = ns => scaled(ns, [["s", 1e9], ["ms", 1e6], ["us", 1e3]], "ns");
 const bytes = count => scaled(count, [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]], "B");
 const percent = value => `${value.toFixed(value >= 99.95 ? 0 : 1)} %`;
+const speed = value => `${plain(value)} GB/s`;
 const plain = value => Number.isInteger(value) ? value.toLocaleString("en-US").replaceAll(",", "\u2009")
                                                : value.toPrecision(4).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
 
 /* The same without digits that say nothing, for the marks of an axis. */
 const mark = format => value => value === 0 ? "0" : format(value).replace(/(\.\d*?)0+(?= |$)/, "$1").replace(/\.(?= |$)/, "");
+
+/* A kernel's name without its result and its parameters, which say little and take much room. */
+function kernelName(name) {
+    let end = name.length, depth = 0;
+    if (name.endsWith(")"))
+        do
+            depth += name[--end] === ")" ? 1 : name[end] === "(" ? -1 : 0;
+        while (depth && end);
+    return (end > 4 ? name.slice(0, end) : name).replace(/(^|: )void /, "$1");
+}
 
 const isId = name => /^(rank|device|step|stream|context|correlation|pid|tid|bin|node|graph)(_|$)/.test(name);
 

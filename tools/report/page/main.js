@@ -1,12 +1,12 @@
 /* main.js - puts the page together: the losses, then each table with its charts, by question. */
 
 const GROUPS = [
-    ["Where the time went", ["parts", "steps", "overlap", "busy"]],
-    ["Why the GPUs were idle", ["idle", "waits", "streams", "launch", "delay", "outliers", "queue", "queue_series"]],
-    ["What ran", ["kernels", "short_kernels", "annotations", "sequences", "flops", "graphs"]],
+    ["Where the time went", ["parts", "steps", "ranks", "overlap", "busy"]],
+    ["Why the GPUs were idle", ["idle", "waits", "streams", "launch", "launch_outliers", "delay", "queue", "queue_series"]],
+    ["What ran", ["kernels", "short_kernels", "annotations", "annotation_kernels", "sequences", "flops", "graphs"]],
     ["Memory", ["copies", "bandwidth", "bandwidth_series"]],
     ["Communication", ["collectives", "stragglers"]],
-    ["Recording", ["cost"]],
+    ["Recording", ["cost", "scaled"]],
 ];
 
 function addOverview(section) {
@@ -60,13 +60,23 @@ function addMetric(main, links, name) {
     const about = make("details", section, undefined, "about");
     make("summary", about, "How it is counted");
     make("p", about, table.formula);
-    if (table.rows.length) {
-        CHARTS[name]?.(section);
-        addTable(section, name, table);
-    } else {
-        make("p", section, "Nothing of this kind is in the recording.");
-    }
+    CHARTS[name]?.(section);
+    addTable(section, name, table);
     table.notes.forEach(note => make("p", section, note, "quiet"));
+}
+
+/* Names the tables without rows, and what they need. */
+function addMissing(main, names) {
+    if (!names.length)
+        return;
+    make("h2", main, "Not in this recording");
+    const list = make("ul", make("section", main, undefined, "metric"));
+    for (const name of names) {
+        const item = make("li", list), table = report.metrics[name];
+        item.id = name;
+        make("strong", item, `${name}: `);
+        item.append([table.title, ...table.notes].join(". "));
+    }
 }
 
 function addPage() {
@@ -77,7 +87,7 @@ function addPage() {
     addOverview(document.getElementById("summary"));
     make("a", contents, "The largest losses").href = "#losses";
     addFindings(main);
-    const names = Object.keys(report.metrics), known = GROUPS.flatMap(([, group]) => group);
+    const all = Object.keys(report.metrics), names = all.filter(name => report.metrics[name].rows.length), known = GROUPS.flatMap(([, group]) => group);
     const groups = [...GROUPS.map(([title, group]) => [title, group.filter(name => names.includes(name))]),
                     ["More tables", names.filter(name => !known.includes(name))]];
     for (const [title, group] of groups) {
@@ -88,6 +98,7 @@ function addPage() {
         const links = make("ul", contents);
         group.forEach(name => addMetric(main, links, name));
     }
+    addMissing(main, all.filter(name => !names.includes(name)));
 }
 
 function redrawAll() {

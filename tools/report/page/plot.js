@@ -57,7 +57,7 @@ function nameBars(host, width, items, format, most) {
     });
     ctx.canvas.onmousemove = event => {
         const item = items[Math.floor(event.offsetY / row)];
-        showTip(host, event.offsetX, event.offsetY, item && [item.name.slice(0, 400),
+        showTip(host, event.offsetX, event.offsetY, item && [(item.full ?? item.name).slice(0, 400),
             ...item.parts.filter(part => part.value).map(
                 part => ({ ...part, text: isStack ? `${part.name}: ${format(part.value)}` : item.text ?? format(part.value) })),
             ...(item.high !== undefined ? [`lowest ${format(item.low)}, highest ${format(item.high)}`] : []),
@@ -83,6 +83,8 @@ function labelIn(ctx, part, left, y, length, value) {
 }
 
 function whisker(ctx, from, to, y) {
+    ctx.fillStyle = look.box;
+    ctx.fillRect(from - 1, y + 7, to - from + 2, 4);
     ctx.fillStyle = look.text;
     ctx.fillRect(from, y + 8, to - from, 2);
     ctx.fillRect(from - 1, y + 4, 2, 10);
@@ -213,7 +215,7 @@ function lines(host, width, series, format, xLabel, xFormat) {
         series: [{}, ...series.map(s => ({
             label: s.name, stroke: s.isPoints ? undefined : s.color, width: s.width ?? 1.5, spanGaps: true,
             paths: s.isPoints ? () => null : s.isStepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
-            points: s.isPoints ? { show: true, size: 7, stroke: s.color, fill: s.color } : { show: s.x.length < 40, size: 5, stroke: s.color, fill: s.color },
+            points: s.isPoints ? { show: true, size: 8, stroke: s.color, fill: s.color } : { show: !s.isStepped && s.x.length < 40, size: 5, stroke: s.color, fill: s.color },
         }))],
         tip: (i, u) => [`${xLabel} ${xFormat(data[0][i])}`, ...series.map((s, k) => ({ ...s, value: lastAt(data[k + 1], i, s.isPoints) }))
             .filter(s => s.value !== null).slice(0, 12).map(s => ({ ...s, text: `${s.name}: ${format(s.value)}` }))],
@@ -227,34 +229,72 @@ function lastAt(values, i, isPoints) {
     return values[i] ?? null;
 }
 
-/* A row of cells for each name, coloured by a value from 0 to 1. `cell(row, column)`. */
-function strip(host, width, names, edges, cell, xLabel, xFormat, format) {
-    const centers = edges.slice(1).map((to, i) => (edges[i] + to) / 2);
+/* A row of cells for each name, coloured by a value from 0 to 1. Each of `rows` is {name, cells}, with
+ * cells [{from, to, value, text}] in order. */
+function strip(host, width, rows, xLabel, xFormat) {
+    const cells = rows.flatMap(row => row.cells), low = Math.min(...cells.map(c => c.from)), high = Math.max(...cells.map(c => c.to));
     const shade = value => `color-mix(in oklab, ${look.high} ${(100 * value).toFixed(1)}%, ${look.low})`;
-    const draw = u => clipped(u, ctx => names.forEach((_, row) => {
-        const top = u.valToPos(names.length - row, "y", true), foot = u.valToPos(names.length - row - 1, "y", true);
-        for (let i = 0; i + 1 < edges.length; i++) {
-            const value = cell(row, i);
-            if (value === null || value === undefined)
-                continue;
-            const left = Math.floor(u.valToPos(edges[i], "x", true));
-            ctx.fillStyle = shade(value);
-            ctx.fillRect(left, top, Math.ceil(u.valToPos(edges[i + 1], "x", true)) - left, foot - top - (names.length > 40 ? 0 : 1));
+    const gap = rows.length > 40 ? 0 : devicePixelRatio;
+    const draw = u => clipped(u, ctx => rows.forEach((row, i) => {
+        const top = u.valToPos(rows.length - i, "y", true), foot = u.valToPos(rows.length - i - 1, "y", true);
+        for (const cell of row.cells) {
+            const left = Math.floor(u.valToPos(cell.from, "x", true));
+            ctx.fillStyle = shade(cell.value);
+            ctx.fillRect(left, top, Math.ceil(u.valToPos(cell.to, "x", true)) - left, foot - top - gap);
         }
     }));
-    addPlot(host, width, [centers, centers.map(() => 0)], {
-        low: edges[0], high: edges.at(-1), draw, scale: () => [0, names.length],
-        height: Math.min(60 + names.length * (names.length > 16 ? 10 : 24), 720),
+    const every = Math.ceil(rows.length / 32), x = [low, high];
+    addPlot(host, width, [x, [0, 0]], {
+        low, high, draw, scale: () => [0, rows.length], height: Math.min(64 + rows.length * (rows.length > 16 ? 10 : 24), 720),
         x: { label: xLabel, values: (u, at) => at.map(v => mark(xFormat)(v)), space: 80 },
-        y: { grid: { show: false }, splits: () => names.map((_, i) => names.length - i - 0.5),
-             values: () => names.map((name, i) => i % Math.ceil(names.length / 40) ? "" : name), ticks: { show: false } },
+        y: { grid: { show: false }, splits: () => rows.map((_, i) => rows.length - i - 0.5), ticks: { show: false },
+             values: () => rows.map((row, i) => i % every ? "" : row.name) },
         series: [{}, { paths: () => null, points: { show: false } }],
         tip: (i, u) => {
-            const row = names.length - 1 - Math.floor(u.posToVal(u.cursor.top, "y"));
-            const value = cell(row, i);
-            return names[row] && [names[row], `${xFormat(edges[i])} to ${xFormat(edges[i + 1])}`,
-                value === null || value === undefined ? "no data" : format(value)];
+            const row = rows[rows.length - 1 - Math.floor(u.posToVal(u.cursor.top, "y"))], at = u.posToVal(u.cursor.left, "x");
+            const cell = row?.cells.find(c => c.from <= at && at < c.to);
+            return cell && [row.name, `${xFormat(cell.from)} to ${xFormat(cell.to)}`, cell.text];
         },
     });
-    return [entry(`0 %`, shade(0)), entry("50 %", shade(0.5)), entry("100 %", shade(1))];
+    return [0, 0.25, 0.5, 0.75, 1].map(value => entry(`${100 * value} %`, shade(value)));
+}
+
+/* Boxes from the first to the third quartile, with the median, and whiskers from the smallest to the
+ * largest. Each of `items` is {name, color, min, p25, median, p75, max}. `isLog`: on powers of 10. */
+function boxes(host, width, items, format, isLog) {
+    const row = 26, foot = 24, height = items.length * row + foot + 4, ctx = penOn(host, width, height);
+    const known = items.flatMap(item => [item.min, item.p25, item.median, item.p75, item.max]).filter(v => v > 0);
+    const high = Math.ceil(Math.log10(Math.max(...known)) + 1e-9), low = Math.min(high - 1, Math.floor(Math.log10(Math.min(...known))));
+    ctx.font = `13${FONT}`;
+    const room = Math.min(0.42 * width, Math.max(...items.map(item => ctx.measureText(item.name.slice(0, 200)).width)) + 14);
+    const most = Math.max(...known), ticks = isLog ? Array.from({ length: high - low + 1 }, (_, i) => 10 ** (low + i)) : niceTicks(most, 8);
+    const share = value => isLog ? Math.max(0, Math.log10(Math.max(value, 1e-300)) - low) / (high - low) : value / most;
+    const at = value => room + 6 + (width - room - 60) * share(value);
+    ctx.textBaseline = "middle";
+    for (const tick of ticks) {
+        ctx.font = `11${FONT}`;
+        ctx.textAlign = "center";
+        ctx.fillStyle = look.grid;
+        ctx.fillRect(Math.round(at(tick)), 0, 1, height - foot);
+        ctx.fillStyle = look.quiet;
+        ctx.fillText(mark(format)(tick), at(tick), height - foot / 2);
+    }
+    items.forEach((item, i) => {
+        const y = i * row + 4;
+        ctx.font = `13${FONT}`;
+        ctx.fillStyle = look.text;
+        ctx.textAlign = "right";
+        ctx.fillText(shortened(ctx, item.name, room - 12), room - 8, y + 9);
+        whisker(ctx, at(item.min), at(item.max), y);
+        ctx.fillStyle = item.color;
+        ctx.fillRect(at(item.p25), y, Math.max(2, at(item.p75) - at(item.p25)), 18);
+        ctx.fillStyle = look.text;
+        ctx.fillRect(at(item.median) - 1.5, y - 1, 3, 20);
+    });
+    ctx.canvas.onmousemove = event => {
+        const item = items[Math.floor(event.offsetY / row)];
+        showTip(host, event.offsetX, event.offsetY, item && [item.name, `largest ${format(item.max)}`, `third quartile ${format(item.p75)}`,
+            `median ${format(item.median)}`, `first quartile ${format(item.p25)}`, `smallest ${format(item.min)}`]);
+    };
+    ctx.canvas.onmouseleave = () => showTip(host);
 }

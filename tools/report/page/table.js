@@ -75,6 +75,6 @@ function addTable(section, name, table) {
     };
     fill();
     if (table.rows.length < table.total)
-        make("p", section, `Only the first rows of each rank are in the page, ${table.rows.length} of ${table.total}. ` +
-             "All are in the tables of --csv and --json.", "quiet");
+        make("p", section, `The page has ${table.rows.length} of ${table.total} rows of this table. ` +
+             "--csv and --json have all.", "quiet");
 }
