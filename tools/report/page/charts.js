@@ -33,12 +33,12 @@ const CHARTS = {
         addChart(section, "Idle time by cause", [UNITS], (host, width, unit) =>
             rankBars(host, width, byRank(rows, row => ({ [row.cause]: row.per_step_ns })), IDLE.map(partEntry), unit, "rank"));
         listChart(section, "Idle time by place, in a step", "idle", {
-            name: row => `${row.cause}: ${placeOf(row)}`, value: "per_step_ns", color: row => partEntry(row.cause),
+            name: row => `${row.cause}: ${placeOf(row)}`, label: lineName, value: "per_step_ns", color: row => partEntry(row.cause),
             filter: { label: "Cause", column: "cause" } });
     },
     waits(section) {
         listChart(section, "Waits by line of code, in a step", "waits", {
-            name: row => `${row.line ?? row.place ?? "?"}: ${row.call}`, value: "per_step_ns", color: only("wait", PARTS.sync) });
+            name: row => `${row.line ?? row.place ?? "?"}: ${row.call}`, label: lineName, value: "per_step_ns", color: only("wait", PARTS.sync) });
     },
     steps(section) {
         const rows = rowsOf("steps").filter(row => row.step !== null);
@@ -143,8 +143,8 @@ const CHARTS = {
     },
     ranks(section) {
         const rows = rowsOf("ranks"), name = namer(rows);
-        const looks = { launch: entry("launch-bound", PARTS.cpu, true), gpu: entry("GPU-bound", PARTS.compute) };
-        const parts = [looks.gpu, looks.launch, entry("unknown", PARTS.unknown)];
+        const looks = { launch: entry("launch-bound", PARTS.cpu, true), GPU: entry("GPU-bound", PARTS.compute) };
+        const parts = [looks.GPU, looks.launch, entry("unknown", PARTS.unknown)];
         const lookOf = row => (looks[row.bound] ?? parts[2]).name;
         if (!rows.some(row => row.median_ns))
             return;

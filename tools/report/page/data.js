@@ -78,6 +78,9 @@ function kernelName(name) {
     return (end > 4 ? name.slice(0, end) : name).replace(/(^|: )void /, "$1");
 }
 
+/* A line of code without the folders of the file. */
+const lineName = name => name.replace(/\/\S*\/(?=[^/\s]+:\d)/, "");
+
 const isId = name => /^(rank|device|step|stream|context|correlation|pid|tid|bin|node|graph)(_|$)/.test(name);
 
 function shown(value, column) {

@@ -9,6 +9,12 @@ const GROUPS = [
     ["Recording", ["cost", "scaled"]],
 ];
 
+/* What the first screen calls the parts. */
+const LOSSES = {
+    transfer: "Communication", waiting: "Rank late", copy: "Copies", sync: "CPU waits", cpu: "CPU late", loader: "Data loading",
+    launch: "Launch latency", queued: "Queued", unknown: "Unknown",
+};
+
 function addOverview(section) {
     const rows = inSteps(rowsOf("parts")), parts = Object.keys(PARTS).map(partEntry);
     if (!rows.length)
@@ -42,7 +48,7 @@ function addFindings(main) {
         make("strong", share, percent(100 * finding.share_ratio));
         make("div", share, `${span(finding.per_step_ns)} a step`, "quiet");
         const text = make("div", item);
-        make("div", text, finding.id.replaceAll("-", " "), "loss");
+        make("div", text, LOSSES[finding.part] ?? finding.part, "loss");
         make("div", text, finding.text);
         if (finding.advice)
             make("div", text, finding.advice, "advice");
