@@ -31,6 +31,9 @@ static const char intro[] =
     "`--set launch.runtime_cutoff=20`; `--set` may be repeated, and `--set "
     "help` lists all settings.\n"
     "\n"
+    "`--stream S` restricts the tables that say so to operations of this "
+    "stream. It may be repeated.\n"
+    "\n"
     "This page is generated from the table in `tools/report/metric.c` "
     "(build target `metrics_doc`).\n";
 
@@ -55,11 +58,16 @@ static void print_wrapped(FILE *f, const char *text)
 
 static void print_metric(FILE *f, const struct sl_metric *metric)
 {
+    char source[512];
+
     fprintf(f, "\n## %s\n\n", metric->name);
     fprintf(f, "The table shows %s.\n\n", metric->title);
     print_wrapped(f, metric->formula);
-    fputs("\nSource: ", f);
-    print_wrapped(f, metric->source);
+    if (metric->is_by_stream)
+        fputs("\n`--stream` restricts this table.\n", f);
+    snprintf(source, sizeof(source), "Source: %s", metric->source);
+    fputs("\n", f);
+    print_wrapped(f, source);
     fputs("\n| Column | Meaning |\n|---|---|\n", f);
     for (const struct sl_column *c = metric->columns; c->name; c++)
         fprintf(f, "| `%s` | %s |\n", c->name, c->meaning);

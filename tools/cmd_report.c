@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "augment.h"
 #include "command.h"
 #include "read/job_files.h"
 #include "report/finding.h"
@@ -24,9 +25,11 @@ enum {
     OPT_JSON,
     OPT_CSV,
     OPT_HTML,
+    OPT_AUGMENT,
     OPT_ONLY,
     OPT_STEPS,
     OPT_RANK,
+    OPT_STREAM,
     OPT_SET,
     OPT_RUN
 };
@@ -35,9 +38,11 @@ static const struct sl_flag options[] = {
     [OPT_JSON] = {"json", 0, NULL, "print everything as one JSON object, for programs"},
     [OPT_CSV] = {"csv", 0, "DIR", "write each table to DIR/NAME.csv"},
     [OPT_HTML] = {"html", 0, "OUT", "write a page with charts and all tables; it loads nothing"},
+    [OPT_AUGMENT] = {"augment", 0, "OUT", "write the trace with counters, to a file or a folder"},
     [OPT_ONLY] = {"only", 0, "NAME,...", "only these tables, in full"},
     [OPT_STEPS] = {"steps", 0, "N..M", "only these steps"},
     [OPT_RANK] = {"rank", 0, "R", "only the files of this rank"},
+    [OPT_STREAM] = {"stream", 0, "S", "only this stream, in tables of GPU work; may be repeated"},
     [OPT_SET] = {"set", 0, "METRIC.NAME=VALUE",
                  "change a setting of a table; --set help lists them"},
     [OPT_RUN] = SL_JOB_FILES_RUN,
@@ -48,10 +53,12 @@ static const struct sl_flag options[] = {
 
 struct request {
     const struct sl_command *command;
-    const char *csv;  /* folder for CSV files, or NULL */
-    const char *html; /* file for the page, or NULL */
+    const char *csv;     /* folder for CSV files, or NULL */
+    const char *html;    /* file for the page, or NULL */
+    const char *augment; /* file or folder for traces with counters, or NULL */
     int json, has_rank;
     uint64_t rank;
+    uint64_t stream[SL_ARGS_GIVEN];                  /* of --stream */
     const struct sl_metric *metric[METRICS_MAX + 1]; /* the wanted tables; NULL-terminated */
     int is_only;                                     /* 1: --only was given */
 };
@@ -131,6 +138,28 @@ static int take_steps(const struct sl_command *self, struct sl_report *report, c
     return 0;
 }
 
+/* Reads each --stream, after --only. Returns 0 or an exit status. */
+static int take_streams(struct request *r, struct sl_report *report, const struct sl_args *args)
+{
+    int has_effect = 0;
+
+    report->stream = r->stream;
+    for (int i = 0; i < args->givens; i++)
+        if (args->given[i].option == OPT_STREAM &&
+            sl_args_number(args->given[i].value, UINT32_MAX, &r->stream[report->streams++]) != 0)
+            return sl_args_complain(r->command, "--stream %s is not valid: give a number",
+                                    args->given[i].value);
+    for (size_t i = 0; wants_tables(r) && r->metric[i]; i++)
+        has_effect |= r->metric[i]->is_by_stream;
+    if (report->streams && !wants_tables(r))
+        return sl_args_complain(r->command, "--stream needs --only, --json, --csv or --html: the "
+                                            "first screen is about whole devices");
+    if (report->streams && !has_effect)
+        return sl_args_complain(r->command, "--stream has no effect on these tables: they are "
+                                            "about whole devices, or about calls");
+    return 0;
+}
+
 /* Reads each --set. Returns 0 or an exit status. */
 static int take_settings(struct sl_settings *settings, const struct sl_args *args)
 {
@@ -172,7 +201,7 @@ static void choose_rank(struct sl_recordings *all, struct sl_peers *peers, uint6
             peers[kept++] = peers[i];
         } else {
             sl_recording_free(&all->of[i]);
-            free(peers[i].last_start_ns);
+            sl_peers_free(&peers[i]);
         }
     }
     all->count = kept;
@@ -185,11 +214,10 @@ static int divide(const struct request *r, struct sl_report *report)
     struct sl_peers *peers = calloc(all->count + 1, sizeof(*peers));
     int rc = 0;
 
+    report->peers = peers;
     report->parts = calloc(all->count + 1, sizeof(*report->parts));
-    if (!peers || !report->parts) {
-        free(peers);
+    if (!peers || !report->parts)
         return -ENOMEM;
-    }
     report->matched = sl_peers_match(all, peers);
     if (report->matched < 0)
         rc = -ENOMEM;
@@ -198,9 +226,6 @@ static int divide(const struct request *r, struct sl_report *report)
         choose_rank(all, peers, r->rank);
     for (size_t i = 0; rc == 0 && i < all->count; i++)
         rc = sl_parts_make(&report->parts[i], &all->of[i], &peers[i]);
-    for (size_t i = 0; i < all->count; i++)
-        free(peers[i].last_start_ns);
-    free(peers);
     return rc;
 }
 
@@ -337,9 +362,14 @@ static int report_files(const struct request *r, struct sl_report *report,
         return worst;
     }
     status = divide(r, report) != 0 ? cannot(r) : print(r, report);
+    if (r->augment && status == 0)
+        status = sl_augment(r->command, report, r->augment);
     for (size_t i = 0; report->parts && i < report->recordings.count; i++)
         sl_parts_free(&report->parts[i]);
+    for (size_t i = 0; report->peers && i < report->recordings.count; i++)
+        sl_peers_free(&report->peers[i]);
     free(report->parts);
+    free(report->peers);
     sl_recordings_free(&report->recordings);
     return status > worst ? status : worst;
 }
@@ -354,6 +384,7 @@ static int take_options(struct request *r, struct sl_report *report, const struc
         return sl_args_complain(r->command, "PATH is missing: syncline %s", r->command->usage);
     if ((status = take_only(r, value[OPT_ONLY])) != 0 ||
         (status = take_steps(r->command, report, value[OPT_STEPS])) != 0 ||
+        (status = take_streams(r, report, args)) != 0 ||
         (status = take_settings(&report->settings, args)) != 0)
         return status;
     r->has_rank = value[OPT_RANK] != NULL;
@@ -369,6 +400,7 @@ static int run(const struct sl_args *args)
     struct request r = {.command = args->command,
                         .csv = value[OPT_CSV],
                         .html = value[OPT_HTML],
+                        .augment = value[OPT_AUGMENT],
                         .json = value[OPT_JSON] != NULL};
     struct sl_report report = {0};
     struct sl_job_files files;

@@ -272,23 +272,32 @@ static int type_of(struct sl_collective_text name, enum sl_collective_type *out)
     return -EINVAL;
 }
 
-static unsigned bytes_of(struct sl_collective_text dtype)
-{
-    static const struct {
-        const char *name;
-        unsigned bytes;
-    } known[] = {
-        {"Float", 4},       {"BFloat16", 2}, {"Half", 2},         {"Long", 8},
-        {"Int", 4},         {"Byte", 1},     {"Char", 1},         {"Bool", 1},
-        {"Short", 2},       {"Double", 8},   {"ComplexFloat", 8}, {"ComplexDouble", 16},
-        {"ComplexHalf", 4}, {"UInt16", 2},   {"UInt32", 4},       {"UInt64", 8},
-    };
+static const struct {
+    const char *name;
+    unsigned bytes;
+} dtypes[] = {
+    {"", 0},       {"Float", 4},        {"BFloat16", 2},       {"Half", 2},        {"Long", 8},
+    {"Int", 4},    {"Byte", 1},         {"Char", 1},           {"Bool", 1},        {"Short", 2},
+    {"Double", 8}, {"ComplexFloat", 8}, {"ComplexDouble", 16}, {"ComplexHalf", 4}, {"UInt16", 2},
+    {"UInt32", 4}, {"UInt64", 8},       {"Float8", 1}, /* and with a format after it, such as
+                                                          "Float8_e4m3fn" */
+};
 
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strlen(known[i].name) == dtype.size &&
-            memcmp(known[i].name, dtype.data, dtype.size) == 0)
-            return known[i].bytes;
-    return dtype.size > 6 && memcmp(dtype.data, "Float8", 6) == 0 ? 1 : 0;
+#define DTYPES (sizeof(dtypes) / sizeof(dtypes[0]))
+
+const char *sl_collective_dtype(uint8_t dtype)
+{
+    return dtype < DTYPES ? dtypes[dtype].name : "";
+}
+
+/* Returns the number of a type in `dtypes`, or 0. */
+static uint8_t dtype_of(struct sl_collective_text dtype)
+{
+    for (size_t i = 1; i < DTYPES; i++)
+        if (strlen(dtypes[i].name) == dtype.size &&
+            memcmp(dtypes[i].name, dtype.data, dtype.size) == 0)
+            return (uint8_t)i;
+    return dtype.size > 6 && memcmp(dtype.data, "Float8", 6) == 0 ? DTYPES - 1 : 0;
 }
 
 /* Sets coll->peer, the rank that receives or sends. Returns -EINVAL if the peer was not reported.
@@ -307,18 +316,17 @@ int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_arg
                         struct sl_collective *out)
 {
     struct sl_collective coll;
-    unsigned element;
 
     /* The bytes of the struct are the key under which it is interned, so the padding must be 0. */
     memset(&coll, 0, sizeof(coll));
     if (!told->collective.data || !told->dtype.data || type_of(told->collective, &coll.type) != 0 ||
         told->elements < 0 || told->elements > 1ll << 48)
         return -EINVAL;
-    element = bytes_of(told->dtype);
-    if (element == 0)
+    coll.dtype = dtype_of(told->dtype);
+    if (coll.dtype == 0)
         return -EINVAL;
     /* 0 bytes are valid, because a rank may take part without contributing data. */
-    coll.bytes = (uint64_t)told->elements * element;
+    coll.bytes = (uint64_t)told->elements * dtypes[coll.dtype].bytes;
     sl_collectives_name_end(c);
     if ((coll.type == SL_COLLECTIVE_SEND || coll.type == SL_COLLECTIVE_RECV) &&
         peer_of(told, &coll) != 0)

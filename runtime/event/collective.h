@@ -34,6 +34,7 @@ struct sl_collective {
     uint64_t bytes; /* bytes that this rank contributes */
     uint32_t group; /* number of the group of ranks that takes part; 0: all ranks of the job */
     int32_t peer;   /* for SEND, the rank that receives; for RECV, the rank that sends */
+    uint8_t dtype;  /* type of the elements, see sl_collective_dtype(); 0: not known */
 };
 
 struct sl_collectives;
@@ -80,6 +81,10 @@ uint32_t sl_collectives_put(struct sl_collectives *c, const struct sl_collective
 /* Copies the collective with this number to *out. Returns 1, or 0 if there is no such collective.
  */
 int sl_collectives_get(const struct sl_collectives *c, uint32_t number, struct sl_collective *out);
+
+/* Returns PyTorch's name of a type of elements, such as "BFloat16", or "" for 0 or an unknown
+ * number. */
+const char *sl_collective_dtype(uint8_t dtype);
 
 /* Calls `take` for each group except for the group of all ranks. */
 void sl_collectives_groups(const struct sl_collectives *c,

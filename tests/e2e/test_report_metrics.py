@@ -6,12 +6,13 @@ import gzip
 import json
 import statistics
 
+import harness
 import pytest
 
 from edges_tool import launch, operation, row, stream_sync, write
-from real_traces import REAL, real
+from real_traces import REAL, TRACES, real
 from test_edges_made import stream_wait
-from test_report import cpu_op, report, step, table
+from test_report import cpu_op, nccl, report, step, table
 from test_tool import one_line, run
 
 SUMMARY = ["mean", "std", "min", "p25", "median", "p75", "max"]
@@ -61,6 +62,21 @@ def test_idle_time_of_streams(tmp_path):
               "max_ns") == [(2, 52, 26, 2, 14, 50)]
     assert table(report("--only", "streams", "--set", "streams.consecutive_kernel_delay=92", path),
                  "streams")[3]["gaps"] == 3
+
+
+def test_chosen_streams(tmp_path):
+    path = write(tmp_path / "t.json", idle_streams())
+    found = report("--stream", "20", path)
+    assert [k["name"] for k in table(found, "kernels")] == ["k6"]
+    assert [q["stream"] for q in table(found, "queue")] == [20]
+    assert [sum(r["launches"] for r in table(report("--only", "launch", *streams, path), "launch")) for streams in [
+        (), ("--stream", "20"), ("--stream", "7", "--stream=20"), ("--stream", "9")]] == [6, 1, 6, 0]
+    assert table(found, "parts") == table(report(path), "parts")
+    assert found["metrics"]["parts"]["notes"][-1].startswith("--stream has no effect")
+    assert not any("--stream" in note for note in found["metrics"]["kernels"]["notes"])
+    for wrong, expected in [(("--stream", "x"), "give a number"), (("--stream", "7"), "--only, --json"),
+                            (("--stream", "7", "--only", "parts,idle"), "has no effect")]:
+        assert expected in one_line(run("report", *wrong, path, status=2)[1])
 
 
 # ---- queues ----
@@ -165,6 +181,37 @@ def test_sequences_of_a_chosen_operator(tmp_path):
     assert sequences("min_length=1", "top=1") == [("aten::outer", 2, "a | b x 2")]
 
 
+# ---- ranks ----
+
+def rank_steps(tmp_path, rank, starts):
+    """Steps of 1 ms, each with an all-reduce of two ranks from one of the starts until 200 us."""
+    args = {"Collective name": "allreduce", "In msg nelems": 64, "Out msg nelems": 64, "Group size": 2,
+            "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}
+    rows = [r for n, start in enumerate(starts)
+            for r in [step(n + 1, 1000 * n, 900),
+                      *nccl(n + 1, 1000 * n + 5, 1000 * n + start, 1000 * n + 200, **args)]]
+    path = tmp_path / f"rank-{rank}.json"
+    path.write_text(json.dumps({
+        "schemaVersion": 1, "baseTimeNanoseconds": 10**18, "traceEvents": rows,
+        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}}))
+    return path
+
+
+def test_the_rank_that_comes_late(tmp_path):
+    """Rank 1 is 40 and 10 us late in the first two steps, and rank 0 5 us in the third."""
+    paths = [rank_steps(tmp_path, 0, [20, 20, 25, 20]), rank_steps(tmp_path, 1, [60, 30, 20, 20])]
+    found = table(report(*paths), "stragglers")
+    assert us(found, "rank", "collectives", "last", "late_steps", "late_ns", "waited_ns", "pattern") == [
+        (0, 4, 2, 1, 5, 50, "rotating"), (1, 4, 2, 2, 50, 5, "recurring")]
+    # The steps of rank 1 are from 60 to 3200 us, those of rank 0 from 20 us on.
+    assert [r["score_ratio"] for r in found] == [1 - 5 / 3140, 1 - 50 / 3180]
+    assert found[1]["late_ratio"] == 50 / 55
+    first = table(report("--steps", "1", *paths), "stragglers")[1]
+    assert (first["late_ns"], first["pattern"]) == (40000, None)
+    assert "all ranks" in run("report", "--only", "stragglers", "--rank", "1", *paths)[0]
+    assert "No collective was matched" in run("report", "--only", "stragglers", paths[0])[0]
+
+
 # ---- launches ----
 
 def test_the_worst_launches(tmp_path):
@@ -181,6 +228,59 @@ def test_the_worst_launches(tmp_path):
     found = table(report("--only", "launch_outliers", "--set", "launch_outliers.top=1",
                          "--set", "launch_outliers.launch_delay_cutoff=400", path), "launch_outliers")
     assert us(found, "kind", "operation") == [("slow call", "k1")]
+
+
+# ---- the trace with counters ----
+
+def read(path):
+    return json.loads(harness.decompress(path))
+
+
+@pytest.mark.parametrize("end", ["", ".gz", ".zst"])
+def test_the_trace_with_counters(tmp_path, end):
+    rows = [*launch(1, 0, 10, 20), *launch(2, 1.5, 20, 30, stream=20), *copy(3, 2, 30, 40, 5000)]
+    path, out = write(tmp_path / "t.json", rows), tmp_path / f"out.json{end}"
+    text, _ = run("report", "--augment", out, path)
+    assert text == run("report", path)[0]
+    trace = read(out)
+    counters = trace["traceEvents"][len(rows):]
+    assert trace["traceEvents"][:len(rows)] == rows and trace["schemaVersion"] == 1
+    assert [(c["name"], c.get("id"), c["ts"], *c["args"].items()) for c in counters] == [
+        *(("Queue Length", stream, ts, ("Queue Length", length)) for stream, ts, length in [
+            (7, 0, 1), (7, 2, 2), (7, 10, 1), (7, 30, 0), (20, 1.5, 1), (20, 20, 0)]),
+        ("Memcpy HtoD", None, 30, ("Memcpy BW", 0.5)), ("Memcpy HtoD", None, 40, ("Memcpy BW", 0))]
+    assert all((c["ph"], c["pid"]) == ("C", 0) for c in counters)
+    assert report(out)["metrics"] == report(path)["metrics"]
+
+
+def test_traces_with_counters_in_a_folder(tmp_path):
+    paths = [rank_steps(tmp_path, 0, [20]), rank_steps(tmp_path, 1, [60])]
+    run("report", "--augment", f"{tmp_path}/new/", *paths)
+    assert sorted(p.name for p in (tmp_path / "new").iterdir()) == [
+        "rank-0_with_counters.json.gz", "rank-1_with_counters.json.gz"]
+    for n, path in enumerate(paths):
+        events = read(tmp_path / "new" / f"rank-{n}_with_counters.json.gz")["traceEvents"]
+        assert events[:-2] == json.loads(path.read_text())["traceEvents"]
+    assert "need a folder" in one_line(run("report", "--augment", tmp_path / "x.json", *paths, status=2)[1])
+
+
+def test_the_input_is_not_overwritten(tmp_path):
+    path = write(tmp_path / "t.json", launch(1, 0, 10, 20))
+    before = path.read_bytes()
+    (tmp_path / "link.json").symlink_to(path)
+    for out in [path, tmp_path / "link.json", tmp_path / "." / "t.json"]:
+        assert "choose another name" in one_line(run("report", "--augment", out, path, status=2)[1])
+    assert path.read_bytes() == before
+
+
+@real
+def test_counters_of_a_real_trace(tmp_path):
+    path, out = TRACES / "nccl_3steps.json.gz", tmp_path / "out.json.gz"
+    run("report", "--augment", out, path)
+    counters = [e for e in read(out)["traceEvents"] if e.get("ph") == "C"]
+    lengths = collections.Counter(c["id"] for c in counters if c["name"] == "Queue Length")
+    assert lengths == {q["stream"]: q["changes"] for q in table(report(path), "queue")}
+    assert run("check", out)[0].startswith(f"{out}: valid and complete")
 
 
 # ---- real traces ----

@@ -129,6 +129,18 @@ static void leave_out(struct outcome *result, const struct sl_trace_item *item)
              used ? ", " : "", name, span->offset + item->error.at);
 }
 
+/* Writes the further events that the caller has, after an event. */
+static void put_more_events(struct sl_output *o, const struct sl_convert_request *r,
+                            const struct outcome *result)
+{
+    int rc;
+
+    if (!r->more_events || result->inside != SL_SPAN_EVENT || result->event_arrays > 1 || o->error)
+        return;
+    rc = r->more_events(r, o);
+    o->error = o->error ? o->error : rc;
+}
+
 /* Copies complete spans until the text ends. */
 static void copy_all(struct sl_trace *t, struct sl_output *o, const struct sl_convert_request *r,
                      struct outcome *result)
@@ -145,6 +157,8 @@ static void copy_all(struct sl_trace *t, struct sl_output *o, const struct sl_co
             continue;
         if (item.span.kind == SL_SPAN_CLOSE)
             put_steps(o, r);
+        if (item.span.kind == SL_SPAN_EVENTS_CLOSE)
+            put_more_events(o, r, result);
         put_span(o, result, &item);
         result->inside = item.span.kind;
         result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
@@ -189,6 +203,7 @@ static void finish(struct sl_output *o, const struct sl_convert_request *r, stru
         sl_output_write(o, last->text - last->lead, last->lead + last->size);
         return;
     }
+    put_more_events(o, r, result);
     if (result->inside == SL_SPAN_EVENT || result->inside == SL_SPAN_EVENTS_OPEN)
         put_text(o, "\n]");
     else if (result->event_arrays == 0)

@@ -11,6 +11,8 @@
 #include "args/args.h"
 #include "write/sink/sink.h"
 
+struct sl_output;
+
 struct sl_convert_request {
     const struct sl_command *command;
     const char *input, *output;
@@ -18,6 +20,10 @@ struct sl_convert_request {
     int level, force;
     int has_steps; /* 1: only the steps first_step to last_step (cut.h); never for Chakra */
     int64_t first_step, last_step;
+    /* Kineto formats: called at the end of the events, if there are any. Writes further events,
+     * each after a comma. Returns 0 or -errno. NULL: there are none. */
+    int (*more_events)(const struct sl_convert_request *r, struct sl_output *o);
+    const void *user; /* for more_events */
     /* the members below are set only for Chakra */
     int has_rank;
     int32_t rank;

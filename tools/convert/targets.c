@@ -96,7 +96,8 @@ static int name_output(char *name, size_t size, const struct sl_target_options *
                           (long long)(t->rank < 0 ? 0 : t->rank), end);
     } else {
         (void)sl_target_strip(rest, ".json");
-        length = snprintf(name, size, "%s/%s.json%s", opt->folder, rest, end);
+        length = snprintf(name, size, "%s/%s%s.json%s", opt->folder, rest,
+                          opt->suffix ? opt->suffix : "", end);
     }
     return length < (int)size ? 0 : -ENAMETOOLONG;
 }

@@ -19,6 +19,7 @@ struct sl_target_options {
     const struct sl_command *command;
     enum sl_target_kind kind;
     const char *folder; /* of the outputs */
+    const char *suffix; /* SL_TARGET_KINETO: added to the name before ".json"; NULL: nothing */
     const char *end;    /* suffix of the compression: "", ".gz" or ".zst" */
     const char *window; /* value of --window, or NULL */
     int force;

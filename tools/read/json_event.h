@@ -150,6 +150,7 @@ struct sl_trace_row {
     struct sl_text dims, types, values; /* "Input Dims", "Input type", "Concrete Inputs": JSON */
     /* members of collectives. Names are without quotes; ranks are JSON text. */
     struct sl_text collective, dtype, group, group_ranks;
+    struct sl_text source; /* in files of syncline: the source line */
     int64_t in_elements, group_size, group_start, group_stride, src_rank, dst_rank;
 };
 

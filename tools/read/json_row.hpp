@@ -108,6 +108,7 @@ constexpr number_arg number_args[] = {
 
 constexpr word_arg word_args[] = {
     {"dtype", &sl_trace_row::dtype},
+    {"source", &sl_trace_row::source},
     {"wait_in", &sl_trace_row::wait_in},
     {"wait_at", &sl_trace_row::wait_at},
     {"Collective name", &sl_trace_row::collective},

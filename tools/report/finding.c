@@ -1,49 +1,27 @@
 /*
- * finding.c - adds up the losses of all ranks by place, and puts the largest into words.
+ * finding.c - adds up the losses of all ranks by place, and finds the largest cause of each.
  *
  * Threads, memory: see finding.h.
  */
 #include "report/finding.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "print/format.h"
-#include "print/short_name.h"
+#include "report/finding_text.h"
+#include "report/note.h"
 #include "report/spread.h"
 #include "report/sums.h"
 
-#define SHORT_KERNEL_NS                                                                            \
-    20000u /* below this, a launch takes longer than the kernel, if the CPU is busy */
-#define LONG_GAP_NS    200000u /* mostly more than one operator of Python */
-#define LONG_LAUNCH_NS 1000000u
-#define NAME_WIDTH     48
-
-/* The members of a group's key. */
-enum {
-    KEY_PART,
-    KEY_LINE,
-    KEY_PLACE,
-    KEY_CALL,
-    KEY_OTHER /* the awaited operation */
-};
-
-/* The work of a step, on the mean of all devices. */
-struct work {
-    uint64_t launches;  /* GPU operations that a call launched, in a step */
-    uint64_t median_ns; /* of the kernels that are not communication */
-};
-
+/* Losses by place. */
 struct making {
     const struct sl_report *report;
-    struct sl_report_findings *out;
     struct sl_sums groups;
-    struct work work;
-    const char *per; /* "a step", or "in all" if there are no steps */
+    struct sl_report_time time; /* of all devices */
+    uint64_t launches;          /* GPU operations that a call launched */
+    uint64_t *kernel_ns;        /* of each kernel that is not communication; NULL: not wanted */
+    size_t kernels;
 };
 
 const char *sl_sure_name(enum sl_sure sure)
@@ -61,20 +39,20 @@ static void add_gap(struct making *m, const struct sl_recording *r, const struct
     const struct sl_report_launch *l = next && next->launch ? &r->launch[next->launch - 1] : NULL;
 
     for (int part = SL_PART_SYNC; part < SL_PART_COUNT; part++) {
-        uint32_t key[SL_SUM_KEYS] = {[KEY_PART] = (uint32_t)part};
+        uint32_t key[SL_SUM_KEYS] = {[SL_CAUSE_PART] = (uint32_t)part};
 
         if (gap->part_ns[part] == 0)
             continue;
         if (part == SL_PART_SYNC && gap->wait) {
-            key[KEY_LINE] = gap->wait->line;
-            key[KEY_PLACE] = gap->wait->place;
-            key[KEY_CALL] = gap->wait->name;
-            key[KEY_OTHER] = gap->wait->source;
+            key[SL_CAUSE_LINE] = gap->wait->line;
+            key[SL_CAUSE_PLACE] = gap->wait->place;
+            key[SL_CAUSE_CALL] = gap->wait->name;
+            key[SL_CAUSE_OTHER] = gap->wait->source;
         } else if (l) {
-            key[KEY_LINE] = l->line;
-            key[KEY_PLACE] = l->place;
-            key[KEY_CALL] = l->name;
-            key[KEY_OTHER] = part == SL_PART_QUEUED ? next->awaited : 0;
+            key[SL_CAUSE_LINE] = l->line;
+            key[SL_CAUSE_PLACE] = l->place;
+            key[SL_CAUSE_CALL] = l->name;
+            key[SL_CAUSE_OTHER] = part == SL_PART_QUEUED ? next->awaited : 0;
         }
         sl_sums_add(&m->groups, key, gap->part_ns[part]);
     }
@@ -83,20 +61,20 @@ static void add_gap(struct making *m, const struct sl_recording *r, const struct
 /* Adds an operation that may be why its device does nothing else: communication or a copy. */
 static void add_op(struct making *m, const struct sl_recording *r, const struct sl_report_op *op)
 {
-    uint32_t key[SL_SUM_KEYS] = {[KEY_PART] =
+    uint32_t key[SL_SUM_KEYS] = {[SL_CAUSE_PART] =
                                      op->work == SL_WORK_COPY ? SL_PART_COPY : SL_PART_TRANSFER,
-                                 [KEY_OTHER] = op->name};
+                                 [SL_CAUSE_OTHER] = op->name};
 
     if (op->launch) {
-        key[KEY_LINE] = r->launch[op->launch - 1].line;
-        key[KEY_PLACE] = r->launch[op->launch - 1].place;
-        key[KEY_CALL] = r->launch[op->launch - 1].name;
+        key[SL_CAUSE_LINE] = r->launch[op->launch - 1].line;
+        key[SL_CAUSE_PLACE] = r->launch[op->launch - 1].place;
+        key[SL_CAUSE_CALL] = r->launch[op->launch - 1].name;
     }
     sl_sums_add(&m->groups, key, op->end_ns - op->start_ns);
 }
 
-/* Adds the chosen steps of a recording. `kernel` has room for the lengths of all kernels. */
-static void add_recording(struct making *m, size_t at, uint64_t *kernel, size_t *kernels)
+/* Adds the chosen steps of a recording. */
+static void add_recording(struct making *m, size_t at)
 {
     const struct sl_recording *r = &m->report->recordings.of[at];
     const struct sl_parts *p = &m->report->parts[at];
@@ -109,242 +87,150 @@ static void add_recording(struct making *m, size_t at, uint64_t *kernel, size_t 
 
         if (!sl_report_counts_part(m->report, r, op->part))
             continue;
-        m->work.launches += op->launch != 0;
-        if (op->work == SL_WORK_COMPUTE)
-            kernel[(*kernels)++] = op->end_ns - op->start_ns;
-        else
+        m->launches += op->launch != 0;
+        if (op->work != SL_WORK_COMPUTE)
             add_op(m, r, op);
+        else if (m->kernel_ns)
+            m->kernel_ns[m->kernels++] = op->end_ns - op->start_ns;
     }
     for (size_t i = 0; i < p->intervals; i++) {
         const struct sl_interval *in = &p->interval[i];
 
         if (!sl_report_counts_step(m->report, r, in->step))
             continue;
-        m->out->time.steps++;
-        m->out->time.length_ns += in->end_ns - in->begin_ns;
+        m->time.steps++;
+        m->time.length_ns += in->end_ns - in->begin_ns;
         for (int part = 0; part < SL_PART_COUNT; part++)
-            m->out->time.part_ns[part] += in->part_ns[part];
+            m->time.part_ns[part] += in->part_ns[part];
     }
 }
 
 static int add_all(struct making *m)
 {
     const struct sl_recordings *all = &m->report->recordings;
-    size_t most = 1, kernels = 0;
-    uint64_t *kernel;
+    size_t most = 1;
 
     for (size_t i = 0; i < all->count; i++)
         most += all->of[i].ops;
-    kernel = malloc(most * sizeof(*kernel));
-    if (!kernel)
+    m->kernel_ns = malloc(most * sizeof(*m->kernel_ns));
+    if (!m->kernel_ns)
         return -ENOMEM;
     for (size_t i = 0; i < all->count; i++)
-        add_recording(m, i, kernel, &kernels);
-    m->work.median_ns = sl_spread_median(kernel, kernels);
-    if (m->out->time.steps)
-        m->work.launches /= m->out->time.steps;
-    free(kernel);
+        add_recording(m, i);
     sl_sums_sort(&m->groups);
     return m->groups.failed ? -ENOMEM : 0;
 }
 
 /* Counts the ranks that lose at least 1 % of their steps in this way. */
-static void count_ranks(const struct making *m, struct sl_report_finding *f)
+static void count_ranks(const struct sl_report *report, struct sl_report_finding *f)
 {
-    const struct sl_report *report = m->report;
+    size_t end;
 
-    for (size_t i = 0; i < report->recordings.count; i++) {
+    for (size_t first = 0; first < report->recordings.count; first = end) {
         uint64_t part_ns = 0, length_ns = 0;
-        const struct sl_parts *p = &report->parts[i];
 
-        for (size_t k = 0; k < p->intervals; k++) {
-            if (!sl_report_counts_step(report, &report->recordings.of[i], p->interval[k].step))
-                continue;
-            part_ns += p->interval[k].part_ns[f->part];
-            length_ns += p->interval[k].end_ns - p->interval[k].begin_ns;
-        }
+        end = sl_report_rank_end(report, first);
+        for (size_t at = first; at < end; at++)
+            for (size_t i = 0; i < report->parts[at].intervals; i++) {
+                const struct sl_interval *in = &report->parts[at].interval[i];
+
+                if (!sl_report_counts_step(report, &report->recordings.of[at], in->step))
+                    continue;
+                part_ns += in->part_ns[f->part];
+                length_ns += in->end_ns - in->begin_ns;
+            }
         if (length_ns == 0 || part_ns < length_ns / 100)
             continue;
         f->ranks++;
-        f->rank = sl_report_rank(&report->recordings.of[i]);
+        f->rank = sl_report_rank(&report->recordings.of[first]);
     }
 }
 
-/* ---- words ---- */
+/* ---- causes ---- */
 
-__attribute__((format(printf, 2, 3))) static void put(char *to, const char *format, ...)
+/* Finds the largest cause of a part, and adds up all its causes. */
+static void find_cause(const struct making *m, enum sl_part part, struct sl_loss *loss)
 {
-    va_list args;
+    if (part == SL_PART_WAITING)
+        part = SL_PART_TRANSFER;
+    for (size_t i = 0; i < m->groups.count; i++) {
+        const struct sl_sum *sum = &m->groups.sum[i];
 
-    va_start(args, format);
-    vsnprintf(to, SL_FINDING_TEXT, format, args);
-    va_end(args);
+        if (sum->key[SL_CAUSE_PART] != (uint32_t)part)
+            continue;
+        loss->cause = loss->cause ? loss->cause : sum;
+        loss->causes += sum->count;
+        loss->total_ns += sum->total_ns;
+    }
 }
 
-static const char *shortened(char *to, const struct making *m, uint32_t id, const char *unknown)
+/* Sets the place of a finding to that of its cause. A launch without a line gets the nearest one
+ * that is known. */
+static void set_place(const struct sl_report *report, struct sl_report_finding *f,
+                      const struct sl_sum *cause)
 {
-    const char *name = sl_report_name(m->report, id);
-
-    return *name ? sl_short_name(to, NAME_WIDTH, name, strlen(name)) : unknown;
-}
-
-/* Writes the place of a finding: the line of code, else the operator, else the call. */
-static const char *place_of(char *to, const struct making *m, const struct sl_report_finding *f)
-{
-    const char *line = sl_report_name(m->report, f->line), *base = strrchr(line, '/');
-
-    if (*line)
-        return sl_short_name(to, NAME_WIDTH, base ? base + 1 : line,
-                             strlen(base ? base + 1 : line));
-    return shortened(to, m, f->place ? f->place : f->call, "(place not known)");
-}
-
-static const char few_launches[] =
-    "torch.compile(mode=\"reduce-overhead\") or CUDA graphs: fewer, larger launches";
-
-/* Returns how often a cause occurs in a step. */
-static double times_of(const struct making *m, const struct sl_sum *cause)
-{
-    return m->out->time.steps ? (double)cause->count / (double)m->out->time.steps : 0;
-}
-
-static void describe_late_cpu(const struct making *m, struct sl_report_finding *f,
-                              const char *where, const struct sl_sum *cause)
-{
-    uint64_t mean_ns = cause ? cause->total_ns / cause->count : 0;
-    char span[SL_FORMAT_SIZE];
-
-    if (mean_ns >= LONG_GAP_NS) {
-        put(f->text, "before %s the CPU does other work for %s, %.1f times %s", where,
-            sl_format_span(span, mean_ns), times_of(m, cause), m->per);
-        put(f->advice, "look at the code before it (data, Python, I/O): make it shorter, or do it "
-                       "in another thread");
+    if (!cause)
         return;
+    f->line = cause->key[SL_CAUSE_LINE];
+    f->place = cause->key[SL_CAUSE_PLACE];
+    f->call = cause->key[SL_CAUSE_CALL];
+    if (!f->line && (f->part == SL_PART_CPU || f->part == SL_PART_LAUNCH ||
+                     f->part == SL_PART_LOADER || f->part == SL_PART_QUEUED))
+        f->line = sl_near_line(report, f->part, f->place, f->call, &f->near);
+}
+
+/* Finds the part in which the late rank spends more than all ranks on the mean, and its place. */
+static void explain_late_rank(const struct making *m, struct sl_loss *loss)
+{
+    const struct sl_report *report = m->report;
+    struct making late = {.report = report};
+    struct sl_report_finding f = {.id = ""};
+    struct sl_loss of = {.report = report};
+    double most = 0;
+
+    for (size_t at = 0; at < report->recordings.count; at++)
+        if (sl_report_rank(&report->recordings.of[at]) == report->late_rank)
+            add_recording(&late, at);
+    sl_sums_sort(&late.groups);
+    for (int part = SL_PART_COPY; late.time.steps && part < SL_PART_COUNT; part++) {
+        double more = (double)late.time.part_ns[part] / (double)late.time.steps -
+                      (double)m->time.part_ns[part] / (double)m->time.steps;
+
+        if (more <= most)
+            continue;
+        most = more;
+        f.part = (enum sl_part)part;
     }
-    put(f->text, "%s and others: %" PRIu64 " launches %s, half the kernels under %s", where,
-        m->work.launches, m->per, sl_format_span(span, m->work.median_ns));
-    put(f->advice, "%s",
-        m->work.median_ns < SHORT_KERNEL_NS
-            ? few_launches
-            : "make the CPU work between the launches shorter, or do it in another thread");
-}
-
-static void describe_launch(const struct making *m, struct sl_report_finding *f, const char *where,
-                            const struct sl_sum *cause)
-{
-    uint64_t mean_ns = cause ? cause->total_ns / cause->count : 0;
-    char span[SL_FORMAT_SIZE];
-
-    if (mean_ns >= LONG_LAUNCH_NS) {
-        put(f->text, "%s: a launch takes %s, %.1f times %s", where, sl_format_span(span, mean_ns),
-            times_of(m, cause), m->per);
-        put(f->advice, "first launches load modules: leave them out (--steps)");
-        return;
+    if (f.part != SL_PART_COMPUTE) {
+        find_cause(&late, f.part, &of);
+        set_place(report, &f, of.cause);
+        sl_finding_place(loss->late_place, report, &f);
+        loss->late_part = f.part;
+        loss->late_ns = (uint64_t)most;
     }
-    put(f->text, "the GPU waits for launches under way; %" PRIu64 " launches %s in all",
-        m->work.launches, m->per);
-    put(f->advice, "%s", few_launches);
+    sl_sums_free(&late.groups);
 }
 
-/* Names the rank that the others waited longest for. */
-static void describe_late_rank(const struct making *m, struct sl_report_finding *f,
-                               const char *collective)
+static void add_finding(struct making *m, struct sl_report_findings *out, enum sl_part part,
+                        uint64_t median_ns)
 {
-    int64_t rank = m->report->late_rank;
-
-    put(f->text, "waits in %s, %.0f %% of the time for rank %" PRId64, collective,
-        100 * m->report->late_ratio, rank);
-    put(f->advice, "see what holds rank %" PRId64 " up: --rank %" PRId64, rank, rank);
-}
-
-static void describe(const struct making *m, struct sl_report_finding *f,
-                     const struct sl_sum *cause)
-{
-    char where[NAME_WIDTH + 1], call[NAME_WIDTH + 1], other[NAME_WIDTH + 1], span[SL_FORMAT_SIZE];
-    const char *in = place_of(where, m, f), *what = shortened(call, m, f->call, "a call"),
-               *source = shortened(other, m, cause ? cause->key[KEY_OTHER] : 0, "");
-
-    switch (f->part) {
-    case SL_PART_SYNC:
-        f->id = "sync";
-        put(f->text, "%s: %s returns %s after the GPU has nothing left to do, %.1f times %s", in,
-            what, sl_format_span(span, cause ? cause->total_ns / cause->count : 0),
-            cause ? times_of(m, cause) : 0, m->per);
-        put(f->advice, "wait less often; a long delay means that the CPU is busy");
-        break;
-    case SL_PART_CPU:
-        f->id = "cpu-late";
-        f->sure = SL_SURE_INFERRED;
-        describe_late_cpu(m, f, in, cause);
-        break;
-    case SL_PART_LAUNCH:
-        f->id = "launch";
-        f->sure = SL_SURE_INFERRED;
-        describe_launch(m, f, in, cause);
-        break;
-    case SL_PART_LOADER:
-        f->id = "loader";
-        put(f->text, "the thread that launches waits for the next batch of the DataLoader");
-        put(f->advice, "num_workers, prefetch_factor, pin_memory=True, persistent_workers=True");
-        break;
-    case SL_PART_QUEUED:
-        f->id = "queued";
-        f->sure = SL_SURE_INFERRED;
-        put(f->text,
-            *source ? "launched in time, but waits for %s on another stream"
-                    : "launched in time, but begins late%s",
-            source);
-        break;
-    case SL_PART_COPY:
-        f->id = "copy";
-        put(f->text, "%s: %s, and nothing runs beside it", in, *source ? source : "copies");
-        put(f->advice, "%s",
-            strstr(source, "Pageable") ? "pin_memory=True and .to(device, non_blocking=True)"
-                                       : "copy on another stream while kernels run");
-        break;
-    case SL_PART_TRANSFER:
-        f->id = "transfer";
-        put(f->text, "%s, and nothing runs beside it", *source ? source : "communication");
-        put(f->advice, "let it overlap with computing: DDP's bucket_cap_mb, FSDP's prefetching");
-        break;
-    case SL_PART_WAITING:
-        f->id = "rank-late";
-        describe_late_rank(m, f, *source ? source : "collectives");
-        break;
-    default:
-        f->id = "unknown";
-        f->sure = SL_SURE_UNKNOWN;
-        put(f->text,
-            "idle; the launch of the next operation is not in the file, or its times do not fit");
-        put(f->advice, "record CPU activity too; `syncline check` says whether the clocks differ");
-        break;
-    }
-}
-
-static void add_finding(struct making *m, enum sl_part part)
-{
-    struct sl_report_findings *out = m->out;
-    uint64_t part_ns = out->time.part_ns[part];
-    const struct sl_sum *cause = NULL;
+    uint64_t part_ns = m->time.part_ns[part], steps = m->time.steps;
+    struct sl_loss loss = {.report = m->report, .time = &m->time, .median_ns = median_ns};
     struct sl_report_finding *f;
 
-    if (out->time.steps == 0 || part_ns == 0 || part_ns < out->time.length_ns / 100)
+    if (steps == 0 || part_ns == 0 || part_ns < m->time.length_ns / 100)
         return;
-    for (size_t i = 0; i < m->groups.count && !cause; i++)
-        if (m->groups.sum[i].key[KEY_PART] ==
-            (uint32_t)(part == SL_PART_WAITING ? SL_PART_TRANSFER : part))
-            cause = &m->groups.sum[i];
+    loss.launches = m->launches / steps;
+    find_cause(m, part, &loss);
     f = &out->of[out->count++];
     *f = (struct sl_report_finding){.part = part,
-                                    .per_step_ns = part_ns / out->time.steps,
-                                    .share = (double)part_ns / (double)out->time.length_ns};
-    if (cause) {
-        f->line = cause->key[KEY_LINE];
-        f->place = cause->key[KEY_PLACE];
-        f->call = cause->key[KEY_CALL];
-    }
-    count_ranks(m, f);
-    describe(m, f, cause);
+                                    .per_step_ns = part_ns / steps,
+                                    .share = (double)part_ns / (double)m->time.length_ns};
+    set_place(m->report, f, loss.cause);
+    count_ranks(m->report, f);
+    if (part == SL_PART_WAITING)
+        explain_late_rank(m, &loss);
+    sl_finding_describe(f, &loss);
 }
 
 static int by_time(const void *a, const void *b)
@@ -358,23 +244,25 @@ static int by_time(const void *a, const void *b)
 
 int sl_report_findings_make(struct sl_report_findings *out, const struct sl_report *report)
 {
-    struct making m = {
-        .report = report, .out = out, .per = sl_report_has_steps(report) ? "a step" : "in all"};
-    uint64_t largest = 0;
+    struct making m = {.report = report};
+    uint64_t largest = 0, median_ns;
     int rc;
 
     *out = (struct sl_report_findings){0};
     rc = add_all(&m);
+    median_ns = sl_spread_median(m.kernel_ns, m.kernels);
+    out->time = m.time;
     for (int part = SL_PART_COMPUTE + 1; rc == 0 && part < SL_PART_COUNT; part++) {
         if (out->time.part_ns[part] > largest) {
             largest = out->time.part_ns[part];
             out->bound = (enum sl_part)part;
         }
-        add_finding(&m, (enum sl_part)part);
+        add_finding(&m, out, (enum sl_part)part, median_ns);
     }
     if (largest < out->time.length_ns / 10 || largest == 0)
         out->bound = SL_PART_COMPUTE;
     qsort(out->of, out->count, sizeof(out->of[0]), by_time);
+    free(m.kernel_ns);
     sl_sums_free(&m.groups);
-    return rc;
+    return rc ? rc : sl_report_notes_make(out, report);
 }

@@ -10,6 +10,7 @@
 #ifndef SL_REPORT_FINDING_H
 #define SL_REPORT_FINDING_H
 
+#include "report/near.h"
 #include "report/report.h"
 
 /* How certain a finding is. */
@@ -21,6 +22,7 @@ enum sl_sure {
 
 #define SL_FINDING_TEXT 256
 #define SL_FINDINGS_MAX SL_PART_COUNT
+#define SL_NOTES_MAX    6
 
 struct sl_report_finding {
     const char *id; /* such as "cpu-late" */
@@ -32,6 +34,7 @@ struct sl_report_finding {
     int64_t rank;         /* the only such rank, if `ranks` is 1 */
     /* the place of the largest cause; names are intern ids, 0: not known */
     uint32_t line, place, call;
+    enum sl_near near; /* where the line is, seen from the place */
     char text[SL_FINDING_TEXT];
     char advice[SL_FINDING_TEXT]; /* "" if there is none */
 };
@@ -43,6 +46,10 @@ struct sl_report_findings {
     /* the part that holds the steps up: the largest that is not compute, if it is 10 % of the step
      * or more; else compute */
     enum sl_part bound;
+    /* Sentences about the whole report (note.h). */
+    char launches[SL_FINDING_TEXT]; /* whether launches come in time; "" without steps */
+    char note[SL_NOTES_MAX][SL_FINDING_TEXT];
+    size_t notes;
 };
 
 /* Returns 0 or -ENOMEM. */

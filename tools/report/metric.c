@@ -16,6 +16,7 @@ const struct sl_metric *const sl_metrics[] = {&sl_metric_parts,
                                               &sl_metric_streams,
                                               &sl_metric_waits,
                                               &sl_metric_steps,
+                                              &sl_metric_ranks,
                                               &sl_metric_kernels,
                                               &sl_metric_overlap,
                                               &sl_metric_launch,
@@ -29,6 +30,14 @@ const struct sl_metric *const sl_metrics[] = {&sl_metric_parts,
                                               &sl_metric_annotation_kernels,
                                               &sl_metric_delay,
                                               &sl_metric_sequences,
+                                              &sl_metric_busy,
+                                              &sl_metric_short_kernels,
+                                              &sl_metric_graphs,
+                                              &sl_metric_flops,
+                                              &sl_metric_collectives,
+                                              &sl_metric_stragglers,
+                                              &sl_metric_cost,
+                                              &sl_metric_scaled,
                                               NULL};
 
 const struct sl_metric *sl_metric_find(const char *name, size_t size)
@@ -46,10 +55,22 @@ int sl_metric_make(const struct sl_metric *metric, const struct sl_report *repor
     while (metric->columns[out->columns].name)
         out->columns++;
     metric->make(report, out);
+    if (report->streams && !metric->is_by_stream)
+        sl_table_note(out, "--stream has no effect on this table, which is about whole devices or "
+                           "about calls.");
     if (!out->failed)
         return 0;
     sl_table_free(out);
     return -ENOMEM;
+}
+
+void sl_table_note(struct sl_table *t, const char *note)
+{
+    for (size_t i = 0; i < sizeof(t->note) / sizeof(t->note[0]); i++)
+        if (!t->note[i]) {
+            t->note[i] = note;
+            return;
+        }
 }
 
 void sl_table_free(struct sl_table *t)

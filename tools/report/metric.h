@@ -73,10 +73,12 @@ static inline int sl_column_is_real(enum sl_column_type type)
 }
 
 extern const struct sl_metric sl_metric_annotation_kernels, sl_metric_annotations,
-    sl_metric_bandwidth, sl_metric_bandwidth_series, sl_metric_copies, sl_metric_delay,
+    sl_metric_bandwidth, sl_metric_bandwidth_series, sl_metric_busy, sl_metric_collectives,
+    sl_metric_copies, sl_metric_cost, sl_metric_delay, sl_metric_flops, sl_metric_graphs,
     sl_metric_idle, sl_metric_kernels, sl_metric_launch, sl_metric_launch_outliers,
-    sl_metric_overlap, sl_metric_parts, sl_metric_queue, sl_metric_queue_series,
-    sl_metric_sequences, sl_metric_steps, sl_metric_stragglers, sl_metric_streams, sl_metric_waits;
+    sl_metric_overlap, sl_metric_parts, sl_metric_queue, sl_metric_queue_series, sl_metric_ranks,
+    sl_metric_scaled, sl_metric_sequences, sl_metric_short_kernels, sl_metric_steps,
+    sl_metric_stragglers, sl_metric_streams, sl_metric_waits;
 
 /* Returns the metric of this name, or NULL. */
 const struct sl_metric *sl_metric_find(const char *name, size_t size);
@@ -85,6 +87,9 @@ const struct sl_metric *sl_metric_find(const char *name, size_t size);
 int sl_metric_make(const struct sl_metric *metric, const struct sl_report *report,
                    struct sl_table *out);
 void sl_table_free(struct sl_table *t);
+
+/* Adds a sentence (borrowed) about the table, unless it has four already. */
+void sl_table_note(struct sl_table *t, const char *note);
 
 /* Adds a row without values, and returns its first cell. If there is no memory, returns a row that
  * is not in the table. */
@@ -104,6 +109,12 @@ static inline struct sl_cell sl_cell_number(uint64_t number)
 static inline struct sl_cell sl_cell_id(int64_t id)
 {
     return (struct sl_cell){.has = id >= 0, .number = (uint64_t)id};
+}
+
+/* 0 stands for none. */
+static inline struct sl_cell sl_cell_nonzero(uint64_t number)
+{
+    return (struct sl_cell){.has = number != 0, .number = number};
 }
 
 /* `of` 0 gives no value. */

@@ -67,7 +67,10 @@ struct sl_parts {
  * same order. 0: not known. NULL: not known for any. */
 struct sl_peers {
     uint64_t *last_start_ns;
+    int64_t *last_rank; /* the rank that began last */
 };
+
+void sl_peers_free(struct sl_peers *p);
 
 /* Divides a recording. Returns 0 or -ENOMEM. */
 int sl_parts_make(struct sl_parts *out, const struct sl_recording *r, const struct sl_peers *peers);

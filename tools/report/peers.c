@@ -88,19 +88,6 @@ static void number(struct member *member, size_t count)
     }
 }
 
-/* Returns the number of ranks of a group, or 0 if it is not known. */
-static size_t ranks_of(const struct sl_recordings *all, const struct member *m)
-{
-    const struct sl_recording *r = &all->of[m->recording];
-
-    if (m->group == 1) /* the group of all ranks */
-        return r->header.has_world_size ? (size_t)r->header.world_size : 0;
-    for (size_t i = 0; i < r->groups; i++)
-        if (r->group[i].number + 1 == m->group)
-            return r->group[i].ranks;
-    return 0;
-}
-
 /* Returns the number of members of one call, from `first` on. */
 static size_t call_size(const struct member *first, size_t left)
 {
@@ -115,7 +102,7 @@ static size_t call_size(const struct member *first, size_t left)
 /* Returns 1 if the members are all ranks of the group, each once, on one host. */
 static int is_whole(const struct sl_recordings *all, const struct member *m, size_t size)
 {
-    if (size < 2 || size != ranks_of(all, m))
+    if (size < 2 || size != sl_recording_group_size(&all->of[m->recording], m->group))
         return 0;
     for (size_t i = 1; i < size; i++) {
         const struct sl_header *a = &all->of[m[i - 1].recording].header,
@@ -128,7 +115,7 @@ static int is_whole(const struct sl_recordings *all, const struct member *m, siz
 }
 
 static void set_last(struct sl_recordings *all, const struct member *m, size_t size,
-                     uint64_t **last_start_ns)
+                     struct sl_peers *out)
 {
     const struct member *last = m;
     uint64_t late_ns = 0;
@@ -136,27 +123,37 @@ static void set_last(struct sl_recordings *all, const struct member *m, size_t s
     for (size_t i = 1; i < size; i++)
         last = m[i].start_ns > last->start_ns ? &m[i] : last;
     for (size_t i = 0; i < size; i++) {
-        last_start_ns[m[i].recording][m[i].op] =
+        struct sl_peers *peers = &out[m[i].recording];
+
+        peers->last_start_ns[m[i].op] =
             (uint64_t)(last->start_ns - all->of[m[i].recording].header.base_ns) +
             SL_REPORT_ORIGIN_NS;
+        peers->last_rank[m[i].op] = all->of[last->recording].header.rank;
         late_ns += (uint64_t)(last->start_ns - m[i].start_ns);
     }
     all->of[last->recording].late_ns += late_ns;
 }
 
-static int make_arrays(const struct sl_recordings *all, uint64_t **last_start_ns)
+static int make_arrays(const struct sl_recordings *all, struct sl_peers *out)
 {
     for (size_t i = 0; i < all->count; i++) {
-        last_start_ns[i] = calloc(all->of[i].ops + 1, sizeof(**last_start_ns));
-        if (!last_start_ns[i])
+        out[i].last_start_ns = calloc(all->of[i].ops + 1, sizeof(*out[i].last_start_ns));
+        out[i].last_rank = calloc(all->of[i].ops + 1, sizeof(*out[i].last_rank));
+        if (!out[i].last_start_ns || !out[i].last_rank)
             return -ENOMEM;
     }
     return 0;
 }
 
+void sl_peers_free(struct sl_peers *p)
+{
+    free(p->last_start_ns);
+    free(p->last_rank);
+    *p = (struct sl_peers){0};
+}
+
 int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out)
 {
-    uint64_t **last_start_ns = calloc(all->count + 1, sizeof(*last_start_ns));
     struct member *member = NULL;
     size_t most = 1, count = 0, size;
     int64_t matched = 0;
@@ -165,7 +162,7 @@ int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out)
         for (size_t k = 0; k < all->of[i].ops; k++)
             most += (size_t)is_collective(&all->of[i].op[k]);
     member = calloc(most, sizeof(*member));
-    if (!last_start_ns || !member || make_arrays(all, last_start_ns) != 0)
+    if (!member || make_arrays(all, out) != 0)
         matched = -ENOMEM;
     if (matched == 0) {
         count = collect(all, member);
@@ -176,12 +173,9 @@ int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out)
         size = call_size(&member[i], count - i);
         if (!is_whole(all, &member[i], size))
             continue;
-        set_last(all, &member[i], size, last_start_ns);
+        set_last(all, &member[i], size, out);
         matched++;
     }
-    for (size_t i = 0; last_start_ns && i < all->count; i++)
-        out[i].last_start_ns = last_start_ns[i];
-    free(last_start_ns);
     free(member);
     return matched;
 }

@@ -12,8 +12,8 @@
 
 #include "report/parts.h"
 
-/* Makes an array for each recording; the caller frees each `last_start_ns`. Returns the number of
- * collectives that were matched, or -ENOMEM. Sets late_ns of each recording. */
+/* Fills `out`, one for each recording. The caller frees each, also after an error. Returns the
+ * number of collectives that were matched, or -ENOMEM. Sets late_ns of each recording. */
 int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out);
 
 #endif

@@ -146,6 +146,7 @@ static void put_finding(FILE *f, const struct sl_report *report, const struct sl
     put_optional(f, ", \"function\": ", end ? end + 1 : "");
     put_optional(f, ", \"op\": ", sl_report_name(report, it->place));
     put_optional(f, ", \"call\": ", sl_report_name(report, it->call));
+    put_optional(f, ", \"relation\": ", it->line ? sl_near_name(it->near) : "");
     put_optional(f, "}, \"text\": ", it->text);
     put_optional(f, ", \"advice\": ", it->advice);
     fprintf(f, ", \"sure\": \"%s\"}", sl_sure_name(it->sure));
@@ -312,6 +313,13 @@ void sl_report_print_json(FILE *f, const struct sl_report *report,
     for (size_t i = 0; i < findings->count; i++) {
         fputs(i ? ",\n " : "\n ", f);
         put_finding(f, report, &findings->of[i]);
+    }
+    fputs("], \"notes\": [", f);
+    if (*findings->launches)
+        put_string(f, findings->launches);
+    for (size_t i = 0; i < findings->notes; i++) {
+        fputs(i || *findings->launches ? ",\n " : "", f);
+        put_string(f, findings->note[i]);
     }
     fputs("], \"metrics\": {", f);
     for (size_t i = 0; tables[i].metric; i++) {

@@ -10,15 +10,23 @@
 
 #include "print/format.h"
 #include "print/short_name.h"
+#include "report/grow.h"
 #include "report/print.h"
 
-#define TEXT_COLUMN 45 /* of 100 columns */
-#define TEXT_WIDTH  45
-#define BAR         12
-#define FINDINGS    5
-#define RANKS       8
-#define KERNELS     6
-#define KERNEL_NAME 48
+#define TEXT_COLUMN   45 /* of 100 columns */
+#define TEXT_WIDTH    45
+#define FULL_WIDTH    98
+#define LINES         40
+#define BAR           12
+#define FINDINGS      5
+#define RANKS         8
+#define KERNELS       6
+#define KERNELS_MIN   3
+#define KERNEL_LINES  (2 + KERNELS_MIN) /* the least for the list of kernels */
+#define FINDING_LINES 9                 /* the most for one loss */
+#define NOTE_LINES    6
+#define MUCH          2 /* percent of a step */
+#define KERNEL_NAME   48
 
 /* ---- the head: whose recording it is ---- */
 
@@ -64,15 +72,17 @@ static int step_range(const struct sl_report *report, uint64_t *first, uint64_t 
     return *first <= *last;
 }
 
+/* Returns the number of records that CUPTI or syncline dropped, by all counters of drops. */
 static uint64_t lost(const struct sl_report *report)
 {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < report->recordings.count; i++) {
-        const struct sl_recording *r = &report->recordings.of[i];
+        const struct sl_header *h = &report->recordings.of[i].header;
 
-        sum += sl_header_counter(&r->header, "cupti_dropped") +
-               sl_header_counter(&r->header, "ring_dropped");
+        for (unsigned k = 0; k < h->counters; k++)
+            if (strncmp(h->counter[k].name, "dropped_", 8) == 0)
+                sum += h->counter[k].value;
     }
     return sum;
 }
@@ -168,19 +178,19 @@ void sl_report_print_verdict(FILE *f, const struct sl_report *report,
     fputs(".", f);
 }
 
-/* Returns how many bytes of the text fit into a line, and sets *next to the rest. */
-static size_t line_size(const char *text, const char **next)
+/* Returns how many bytes of the text fit into a line of `width`, and sets *next to the rest. */
+static size_t line_size(const char *text, size_t width, const char **next)
 {
-    size_t size = strlen(text), cut = TEXT_WIDTH;
+    size_t size = strlen(text), cut = width;
 
-    if (size <= TEXT_WIDTH) {
+    if (size <= width) {
         *next = text + size;
         return size;
     }
-    while (cut > TEXT_WIDTH / 2 && text[cut] != ' ')
+    while (cut > width / 2 && text[cut] != ' ')
         cut--;
     if (text[cut] != ' ')
-        cut = TEXT_WIDTH;
+        cut = width;
     while (cut && ((unsigned char)text[cut] & 0xc0) == 0x80)
         cut--; /* a character of UTF-8 stays whole */
     *next = text + cut + (text[cut] == ' ');
@@ -193,13 +203,35 @@ static void put_wrapped(FILE *f, int is_first, const char *text, const char *end
 {
     while (*text) {
         const char *next;
-        size_t size = line_size(text, &next);
+        size_t size = line_size(text, TEXT_WIDTH, &next);
 
         fprintf(f, "%*s%.*s", is_first ? 0 : TEXT_COLUMN, "", (int)size, text);
         if (!*next && end)
             fprintf(f, "%*s %s", TEXT_WIDTH - (int)size, "", end);
         fputs("\n", f);
         is_first = 0;
+        text = next;
+    }
+}
+
+/* Returns the number of lines that put_paragraph() prints. */
+static size_t paragraph_lines(const char *text)
+{
+    size_t lines = 0;
+
+    for (; *text; lines++)
+        line_size(text, FULL_WIDTH, &text);
+    return lines;
+}
+
+/* Prints a text in lines of the full width. */
+static void put_paragraph(FILE *f, const char *text)
+{
+    while (*text) {
+        const char *next;
+        size_t size = line_size(text, FULL_WIDTH, &next);
+
+        fprintf(f, " %.*s\n", (int)size, text);
         text = next;
     }
 }
@@ -255,84 +287,153 @@ static int column_width(int part)
     return width > 5 ? width : 5;
 }
 
-/* Prints the row of a device of the rank whose recordings are [first, end). */
-static void put_device(FILE *f, const struct sl_report *report, size_t first, size_t end,
-                       uint8_t device, int several, const struct sl_report_time *all)
-{
-    struct sl_report_time t = sl_report_time(report, first, end, device);
-    int64_t rank = sl_report_rank(&report->recordings.of[first]);
-    char who[40];
+/* A device of a rank, with its chosen steps. */
+struct row {
+    size_t first, end; /* recordings */
+    uint8_t device;
+    int several; /* 1: the rank has several devices */
+    struct sl_report_time time;
+};
 
-    if (t.length_ns == 0)
-        return;
+struct rows {
+    const struct sl_report *report;
+    struct row *row;
+    size_t count, slots;
+};
+
+static void add_row(struct rows *rows, size_t first, size_t end, uint8_t device, int several)
+{
+    struct sl_report_time t = sl_report_time(rows->report, first, end, device);
+    struct row *row =
+        t.length_ns ? sl_grow((void **)&rows->row, &rows->count, &rows->slots, sizeof(*row)) : NULL;
+
+    if (row)
+        *row = (struct row){first, end, device, several, t};
+}
+
+static void add_rows(struct rows *rows)
+{
+    size_t end;
+
+    for (size_t first = 0; first < rows->report->recordings.count; first = end) {
+        uint8_t seen[UINT8_MAX + 1];
+        int devices;
+
+        end = sl_report_rank_end(rows->report, first);
+        devices = sl_report_devices(rows->report, first, end, seen);
+        for (int device = 0; device <= UINT8_MAX; device++)
+            if (seen[device])
+                add_row(rows, first, end, (uint8_t)device, devices > 1);
+    }
+}
+
+static void name_row(char to[40], const struct sl_report *report, const struct row *row)
+{
+    int64_t rank = sl_report_rank(&report->recordings.of[row->first]);
+    int at;
+
     if (rank < 0)
-        snprintf(who, sizeof(who), "file %zu", first + 1);
+        at = snprintf(to, 40, row->several ? "f%zu" : "file %zu", row->first + 1);
     else
-        snprintf(who, sizeof(who), "rank %" PRId64, rank);
-    if (several)
-        snprintf(who + strlen(who), sizeof(who) - strlen(who), " GPU %u", device);
+        at = snprintf(to, 40, row->several ? "r%" PRId64 : "rank %" PRId64, rank);
+    if (row->several && at > 0 && at < 30)
+        snprintf(to + at, 40 - (size_t)at, " GPU %u", row->device);
+}
+
+static void put_row(FILE *f, const char *who, const struct sl_report_time *t,
+                    const struct sl_report_time *all)
+{
     fprintf(f, "  %-10.10s", who);
-    put_bar(f, &t);
+    put_bar(f, t);
     for (int part = 0; part < SL_PART_COUNT; part++)
         if (all->part_ns[part])
-            fprintf(f, " %*.1f", column_width(part), percent(t.part_ns[part], t.length_ns));
+            fprintf(f, " %*.1f", column_width(part), percent(t->part_ns[part], t->length_ns));
     fputs("\n", f);
 }
 
-struct rows {
-    FILE *f;
-    const struct sl_report_findings *findings;
-    size_t printed, left_out;
-};
-
-static void put_rank(struct rows *rows, const struct sl_report *report, size_t first, size_t end)
+static int by_part(const void *a, const void *b, void *part)
 {
-    uint8_t seen[UINT8_MAX + 1] = {0};
-    int devices = 0;
+    const struct row *x = a, *y = b;
+    const enum sl_part *by = part;
+    double of_x = percent(x->time.part_ns[*by], x->time.length_ns),
+           of_y = percent(y->time.part_ns[*by], y->time.length_ns);
 
-    for (size_t at = first; at < end; at++)
-        for (size_t i = 0; i < report->parts[at].intervals; i++) {
-            uint8_t device = report->parts[at].interval[i].device;
+    if (of_x != of_y)
+        return of_x < of_y ? -1 : 1;
+    return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
+                                : (int)x->device - (int)y->device;
+}
 
-            devices += !seen[device];
-            seen[device] = 1;
-        }
-    for (int device = 0; device <= UINT8_MAX; device++) {
-        if (!seen[device])
+/* Names the rank with the most of each part, if that is much more than the median rank has. */
+static void put_worst(FILE *f, struct rows *rows)
+{
+    char text[1024] = "most";
+    size_t named = 0, at = strlen(text);
+
+    for (enum sl_part part = SL_PART_COMPUTE + 1; part < SL_PART_COUNT; part++) {
+        const struct sl_report_time *worst, *median;
+        double most, usual;
+        char who[40];
+
+        qsort_r(rows->row, rows->count, sizeof(*rows->row), by_part, &part);
+        worst = &rows->row[rows->count - 1].time;
+        median = &rows->row[(rows->count - 1) / 2].time;
+        most = percent(worst->part_ns[part], worst->length_ns);
+        usual = percent(median->part_ns[part], median->length_ns);
+        if (most < usual + MUCH)
             continue;
-        if (rows->printed < RANKS) {
-            put_device(rows->f, report, first, end, (uint8_t)device, devices > 1,
-                       &rows->findings->time);
-            rows->printed++;
-        } else {
-            rows->left_out++;
-        }
+        name_row(who, rows->report, &rows->row[rows->count - 1]);
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %s: %s %.1f (median %.1f)",
+                               named++ ? "," : "", sl_part_name(part), who, most, usual);
     }
+    if (named)
+        put_paragraph(f, text);
+}
+
+/* Prints the ranks with the least, the median and the greatest part of computing. */
+static void put_summary(FILE *f, struct rows *rows, const struct sl_report_findings *findings)
+{
+    enum sl_part part = SL_PART_COMPUTE;
+
+    qsort_r(rows->row, rows->count, sizeof(*rows->row), by_part, &part);
+    fprintf(f, "  (of %zu GPUs, those that compute the least, median and most part of a step)\n",
+            rows->count);
+    for (size_t i = 0; i < 3; i++) {
+        const struct row *row = &rows->row[i * (rows->count - 1) / 2];
+        char who[40];
+
+        name_row(who, rows->report, row);
+        put_row(f, who, &row->time, &findings->time);
+    }
+    put_worst(f, rows);
 }
 
 static void put_ranks(FILE *f, const struct sl_report *report,
                       const struct sl_report_findings *findings)
 {
-    struct rows rows = {f, findings, 0, 0};
-    size_t end;
+    struct rows rows = {.report = report};
 
     fprintf(f, "\n %-*s", BAR + 12, "where a step went, in %");
     for (int part = 0; part < SL_PART_COUNT; part++)
         if (findings->time.part_ns[part])
             fprintf(f, " %*s", column_width(part), sl_part_name((enum sl_part)part));
     fputs("\n", f);
-    for (size_t first = 0; first < report->recordings.count; first = end) {
-        end = sl_report_rank_end(report, first);
-        put_rank(&rows, report, first, end);
+    add_rows(&rows);
+    if (rows.count > RANKS)
+        put_summary(f, &rows, findings);
+    for (size_t i = 0; i < rows.count && rows.count <= RANKS; i++) {
+        char who[40];
+
+        name_row(who, report, &rows.row[i]);
+        put_row(f, who, &rows.row[i].time, &findings->time);
     }
-    if (rows.left_out)
-        fprintf(f, "  (%zu more: --only parts)\n", rows.left_out);
+    free(rows.row);
 }
 
 /* ---- the kernels ---- */
 
 static void put_kernels(FILE *f, const struct sl_report *report,
-                        const struct sl_report_findings *findings)
+                        const struct sl_report_findings *findings, size_t most)
 {
     struct sl_sums groups = sl_report_kernels(report, 0, report->recordings.count);
     uint64_t all_ns = 0, steps = findings->time.steps ? findings->time.steps : 1;
@@ -342,7 +443,7 @@ static void put_kernels(FILE *f, const struct sl_report *report,
     if (groups.count)
         fprintf(f, "\n %-*s %10s %12s %7s %12s\n", KERNEL_NAME, "kernels and copies", "calls/step",
                 "time/step", "share", "mean");
-    for (size_t i = 0; i < groups.count && i < KERNELS; i++) {
+    for (size_t i = 0; i < groups.count && i < most; i++) {
         const struct sl_sum *g = &groups.sum[i];
         const char *name = sl_report_name(report, g->key[1]);
         char shorter[KERNEL_NAME + 1], span[SL_FORMAT_SIZE], mean[SL_FORMAT_SIZE];
@@ -417,12 +518,11 @@ static void put_missing(FILE *f, const struct sl_report *report)
               f);
 }
 
-void sl_report_print_screen(FILE *f, const struct sl_report *report,
-                            const struct sl_report_findings *findings)
-{
-    size_t ranks, devices;
+/* ---- all of it ---- */
 
-    count(report, &ranks, &devices);
+static void put_top(FILE *f, const struct sl_report *report,
+                    const struct sl_report_findings *findings)
+{
     fprintf(f, "%s: ", sl_report_title(report));
     sl_report_print_head(f, report, findings);
     fputs("\n", f);
@@ -433,13 +533,112 @@ void sl_report_print_screen(FILE *f, const struct sl_report *report,
     fputs("\n ", f);
     sl_report_print_verdict(f, report, findings);
     fputs("\n", f);
-    for (size_t i = 0; i < findings->count && i < FINDINGS; i++)
-        put_finding(f, &findings->of[i], i + 1, ranks, sl_report_has_steps(report));
-    put_ranks(f, report, findings);
-    put_kernels(f, report, findings);
+    put_paragraph(f, findings->launches);
+}
+
+/* Prints what comes last. Of the notes, as many as have room. */
+static void put_bottom(FILE *f, const struct sl_report *report,
+                       const struct sl_report_findings *findings)
+{
+    size_t left = NOTE_LINES;
+
     fputs("\n", f);
+    for (size_t i = 0; i < findings->notes; i++) {
+        size_t lines = paragraph_lines(findings->note[i]);
+
+        if (lines > left)
+            continue;
+        left -= lines;
+        put_paragraph(f, findings->note[i]);
+    }
     put_missing(f, report);
-    fputs(" more: --only parts,idle,waits,steps,kernels,overlap,launch,copies |\n --html OUT | "
-          "--json | --csv DIR\n",
-          f);
+    fputs(
+        " more: --only idle,waits,steps,ranks,launch,collectives (--help lists all) | --html OUT | "
+        "--json\n",
+        f);
+}
+
+/* A piece of the screen. */
+struct piece {
+    FILE *f;
+    char *text;
+    size_t size;
+};
+
+static FILE *piece_begin(struct piece *p)
+{
+    *p = (struct piece){.f = NULL};
+    return p->f = open_memstream(&p->text, &p->size);
+}
+
+/* Returns the number of lines. */
+static size_t piece_end(struct piece *p)
+{
+    size_t lines = 0;
+
+    if (!p->f || fclose(p->f) != 0)
+        return 0;
+    for (size_t i = 0; i < p->size; i++)
+        lines += p->text[i] == '\n';
+    return lines;
+}
+
+static void piece_put(FILE *f, struct piece *p)
+{
+    if (p->text)
+        fwrite(p->text, 1, p->size, f);
+    free(p->text);
+}
+
+/* Prints the losses, the largest first, as far as `lines` allow. Returns the lines that are left.
+ */
+static size_t put_findings(FILE *f, const struct sl_report *report,
+                           const struct sl_report_findings *findings, size_t lines)
+{
+    size_t ranks, devices;
+
+    count(report, &ranks, &devices);
+    for (size_t i = 0; i < findings->count && i < FINDINGS; i++) {
+        struct piece p;
+        size_t size;
+
+        if (piece_begin(&p))
+            put_finding(p.f, &findings->of[i], i + 1, ranks, sl_report_has_steps(report));
+        size = piece_end(&p);
+        if (size > lines) {
+            free(p.text);
+            break;
+        }
+        piece_put(f, &p);
+        lines -= size;
+    }
+    return lines;
+}
+
+void sl_report_print_screen(FILE *f, const struct sl_report *report,
+                            const struct sl_report_findings *findings)
+{
+    size_t used = 0, kernels, left;
+    struct piece top, middle = {NULL}, bottom = {NULL};
+
+    if (piece_begin(&top))
+        put_top(top.f, report, findings);
+    used += piece_end(&top);
+    if (findings->time.length_ns) {
+        if (piece_begin(&middle))
+            put_ranks(middle.f, report, findings);
+        used += piece_end(&middle);
+        if (piece_begin(&bottom))
+            put_bottom(bottom.f, report, findings);
+        used += piece_end(&bottom);
+    }
+    piece_put(f, &top);
+    left = LINES > used ? LINES - used : 0;
+    kernels = left >= FINDING_LINES + KERNEL_LINES ? KERNEL_LINES : 0;
+    left = put_findings(f, report, findings, left - kernels);
+    piece_put(f, &middle);
+    if (findings->time.length_ns && kernels)
+        put_kernels(f, report, findings,
+                    left + KERNELS_MIN < KERNELS ? left + KERNELS_MIN : KERNELS);
+    piece_put(f, &bottom);
 }

@@ -4,6 +4,7 @@
  * Threads, memory: see print.h.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,9 +31,11 @@ static const char *format(char *to, enum sl_column_type type, const struct sl_ce
         snprintf(to, TEXT_WIDTH, "%.1f %%", 100 * cell->real);
         return to;
     case SL_COLUMN_REAL_NS:
-        return sl_format_span(to, (uint64_t)(cell->real + 0.5));
+        *to = '-'; /* a slope may be below 0 */
+        sl_format_span(to + (cell->real <= -0.5), (uint64_t)(fabs(cell->real) + 0.5));
+        return to;
     case SL_COLUMN_REAL:
-        snprintf(to, TEXT_WIDTH, "%.1f", cell->real);
+        snprintf(to, TEXT_WIDTH, "%.*f", fabs(cell->real) < 10 ? 3 : 1, cell->real);
         return to;
     default:
         return sl_format_count(to, cell->number);

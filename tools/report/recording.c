@@ -14,6 +14,7 @@
 #include "args/args.h"
 #include "replay/replay.h"
 #include "report/grow.h"
+#include "report/product.h"
 #include "sync/call_class.h"
 
 #define NAMES_BYTES (256u << 20)
@@ -25,7 +26,8 @@ struct reading {
     struct sl_replay *replay;
     uint32_t *known; /* maps the file's intern ids to those of `all`; 0: not looked up yet */
     size_t known_slots;
-    size_t op_slots, launch_slots, wait_slots, load_slots, group_slots, range_slots;
+    size_t op_slots, launch_slots, wait_slots, load_slots, group_slots, range_slots, product_slots,
+        overhead_slots, site_slots;
     /* Calls that wait only at times. Edges come later than calls, so these waits are not in the
      * order of the others. */
     struct sl_report_wait *found;
@@ -67,6 +69,15 @@ static uint32_t shared(struct reading *r, uint32_t id)
     if (!r->known[id] && (text = sl_intern_get(r->replay->events->names, id, &length)) != NULL)
         r->known[id] = sl_intern_put(r->all->names, text, length);
     return r->known[id];
+}
+
+/* Returns the operator or range around a call, or 0. A step is no place in the program, and has
+ * another name each time. */
+static uint32_t place_of(struct reading *r, const struct sl_trace_call *call)
+{
+    const char *name = call ? sl_intern_get(r->replay->events->names, call->place, NULL) : NULL;
+
+    return name && strncmp(name, "ProfilerStep#", 13) != 0 ? shared(r, call->place) : 0;
 }
 
 /* ---- events ---- */
@@ -121,12 +132,13 @@ static void take_op(struct reading *r, const struct sl_event *ev)
     op->graph = ev->graph;
     op->is_node = ev->u.op.graph_node != 0;
     op->device = ev->device;
-    op->work = (uint8_t)work_of(r, ev);
+    op->work = work_of(r, ev) & 0xf;
     if (op->work == SL_WORK_COMMUNICATION &&
         sl_row_collectives_find(r->replay->collectives, ev, &collective)) {
         op->bytes = collective.bytes;
         op->group = collective.group + 1;
         op->collective = (uint8_t)collective.type;
+        op->dtype = collective.dtype;
     }
 }
 
@@ -153,7 +165,7 @@ static void take_call(struct reading *r, const struct sl_event *ev)
                                         .correlation = ev->correlation,
                                         .thread = ev->thread,
                                         .name = shared(r, ev->name),
-                                        .place = call ? shared(r, call->place) : 0,
+                                        .place = place_of(r, call),
                                         .line = call ? shared(r, call->line) : 0,
                                         .kind = SL_EDGE_KIND_COUNT};
         return;
@@ -169,7 +181,7 @@ static void take_call(struct reading *r, const struct sl_event *ev)
                                         .end_ns = ev->end_ns,
                                         .thread = ev->thread,
                                         .name = shared(r, ev->name),
-                                        .place = call ? shared(r, call->place) : 0,
+                                        .place = place_of(r, call),
                                         .line = call ? shared(r, call->line) : 0,
                                         .range = ev->u.call.range};
     r->last_launch = ev->correlation;
@@ -267,7 +279,7 @@ static struct sl_report_wait *wait_of(struct reading *r, const struct sl_edge *e
                                  .correlation = edge->dst_correlation,
                                  .thread = edge->dst_thread,
                                  .name = shared(r, edge->dst_name),
-                                 .place = call ? shared(r, call->place) : 0,
+                                 .place = place_of(r, call),
                                  .line = call ? shared(r, call->line) : 0,
                                  .kind = SL_EDGE_KIND_COUNT};
     return w;
@@ -301,23 +313,86 @@ static void take_edges(void *user, const struct sl_edge *edges, size_t count)
 
 /* ---- rows that the edge engine does not need ---- */
 
+static uint64_t begin_of(const struct sl_trace_row *row)
+{
+    return (uint64_t)row->ts_ns + SL_TRACE_EVENTS_ORIGIN_NS;
+}
+
+static uint32_t put_text(struct reading *r, struct sl_text text)
+{
+    return text.data ? sl_intern_put(r->all->names, text.data, text.size) : 0;
+}
+
 /* Takes a range in which PyTorch's DataLoader fetched a batch. */
+static void take_load(struct reading *r, const struct sl_trace_row *row)
+{
+    struct sl_report_load *load =
+        append(r, (void **)&r->out->load, &r->out->loads, &r->load_slots, sizeof(*load));
+
+    if (load)
+        *load = (struct sl_report_load){
+            .start_ns = begin_of(row),
+            .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
+            .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number)};
+}
+
+static void take_product(struct reading *r, const struct sl_trace_row *row)
+{
+    struct sl_report_product *p =
+        append(r, (void **)&r->out->product, &r->out->products, &r->product_slots, sizeof(*p));
+
+    if (p)
+        *p = (struct sl_report_product){
+            .start_ns = begin_of(row),
+            .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
+            .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number),
+            .name = put_text(r, row->name),
+            .sizes = put_text(r, row->dims),
+            .values = sl_product_has_values(row->name) ? put_text(r, row->values) : 0};
+}
+
+static void take_overhead(struct reading *r, const struct sl_trace_row *row)
+{
+    struct sl_report_overhead *o =
+        append(r, (void **)&r->out->overhead, &r->out->overheads, &r->overhead_slots, sizeof(*o));
+
+    if (o)
+        *o = (struct sl_report_overhead){.start_ns = begin_of(row),
+                                         .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
+                                         .name = put_text(r, row->name)};
+}
+
+static void add_site(struct reading *r, const struct sl_report_site *site)
+{
+    struct sl_report_site *to =
+        append(r, (void **)&r->out->site, &r->out->sites, &r->site_slots, sizeof(*to));
+
+    if (to)
+        *to = *site;
+}
+
 static void take_row(void *user, const struct sl_trace_row *row)
 {
     struct reading *r = user;
-    struct sl_report_load *load;
 
-    if ((row->category != SL_CAT_CPU_OP && row->category != SL_CAT_USER_ANNOTATION) ||
-        row->phase != 'X' || !(row->has & SL_HAS_TS) || !(row->has & SL_HAS_DUR) ||
-        row->ts_ns < 0 || row->dur_ns <= 0 || !row->tid.is_number ||
-        !sl_text_begins(row->name, "enumerate(DataLoader)"))
+    if (row->phase != 'X' || !(row->has & SL_HAS_TS) || !(row->has & SL_HAS_DUR) ||
+        row->ts_ns < 0 || row->dur_ns <= 0)
         return;
-    load = append(r, (void **)&r->out->load, &r->out->loads, &r->load_slots, sizeof(*load));
-    if (load)
-        *load = (struct sl_report_load){
-            .start_ns = (uint64_t)row->ts_ns + SL_TRACE_EVENTS_ORIGIN_NS,
-            .end_ns = (uint64_t)(row->ts_ns + row->dur_ns) + SL_TRACE_EVENTS_ORIGIN_NS,
-            .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number)};
+    if (row->category == SL_CAT_OVERHEAD)
+        take_overhead(r, row);
+    if ((row->category != SL_CAT_CPU_OP && row->category != SL_CAT_USER_ANNOTATION) ||
+        !row->tid.is_number)
+        return;
+    if (row->source.data && sl_text_is(row->name, "record_param_comms"))
+        add_site(r, &(struct sl_report_site){
+                        .start_ns = begin_of(row),
+                        .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
+                        .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number),
+                        .line = put_text(r, row->source)});
+    else if (sl_text_begins(row->name, "enumerate(DataLoader)"))
+        take_load(r, row);
+    else if (r->all->needs & SL_NEED_PRODUCTS && row->dims.data && sl_product_is(row->name))
+        take_product(r, row);
 }
 
 static void take_range(void *user, const struct sl_event *ev, uint32_t around)
@@ -378,6 +453,50 @@ static int order_of_loads(const void *a, const void *b)
                                   : compare(x->start_ns, y->start_ns);
 }
 
+static int order_of_products(const void *a, const void *b)
+{
+    const struct sl_report_product *x = a, *y = b;
+
+    if (x->thread != y->thread)
+        return compare(x->thread, y->thread);
+    if (x->start_ns != y->start_ns)
+        return compare(x->start_ns, y->start_ns);
+    if (x->end_ns != y->end_ns)
+        return compare(y->end_ns, x->end_ns); /* outer ones first */
+    return x->name != y->name ? compare(x->name, y->name) : compare(x->sizes, y->sizes);
+}
+
+/* Sorts the products, and finds the outer one of each. */
+static void nest_products(struct sl_recording *out)
+{
+    if (out->products)
+        qsort(out->product, out->products, sizeof(*out->product), order_of_products);
+    for (size_t i = 1; i < out->products; i++) {
+        struct sl_report_product *p = &out->product[i];
+        uint32_t around = out->product[i - 1].thread == p->thread ? (uint32_t)i : 0;
+
+        while (around && out->product[around - 1].end_ns <= p->start_ns)
+            around = out->product[around - 1].around;
+        p->around = around;
+    }
+}
+
+size_t sl_recording_site(const struct sl_recording *r, uint32_t thread, uint64_t ns)
+{
+    size_t low = 0, high = r->sites;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct sl_report_site *s = &r->site[middle];
+
+        if (s->thread < thread || (s->thread == thread && s->start_ns < ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 uint32_t sl_recording_part(const struct sl_recording *r, uint64_t ns)
 {
     size_t low = 0, high = r->steps;
@@ -391,6 +510,16 @@ uint32_t sl_recording_part(const struct sl_recording *r, uint64_t ns)
             high = middle;
     }
     return low && ns < r->step[low - 1].end_ns ? (uint32_t)(2 * low - 1) : (uint32_t)(2 * low);
+}
+
+size_t sl_recording_group_size(const struct sl_recording *r, uint32_t group)
+{
+    if (group == 1) /* the group of all ranks */
+        return r->header.has_world_size ? (size_t)r->header.world_size : 0;
+    for (size_t i = 0; i < r->groups; i++)
+        if (r->group[i].number + 1 == group)
+            return r->group[i].ranks;
+    return 0;
 }
 
 static void take_steps(struct reading *r)
@@ -433,6 +562,39 @@ static void join_waits(struct reading *r)
     }
 }
 
+static int order_of_sites(const void *a, const void *b)
+{
+    const struct sl_report_site *x = a, *y = b;
+
+    if (x->thread != y->thread)
+        return compare(x->thread, y->thread);
+    if (x->start_ns != y->start_ns)
+        return compare(x->start_ns, y->start_ns);
+    return x->end_ns != y->end_ns ? compare(x->end_ns, y->end_ns) : compare(x->line, y->line);
+}
+
+/* Adds the waits that have a line to the sites. A launch inside of a collective has the line of the
+ * collective. */
+static void make_sites(struct reading *r)
+{
+    struct sl_recording *out = r->out;
+
+    for (size_t i = 0; i < out->waits; i++)
+        if (out->wait[i].line)
+            add_site(r, &(struct sl_report_site){out->wait[i].start_ns, out->wait[i].end_ns,
+                                                 out->wait[i].thread, out->wait[i].line});
+    if (out->sites)
+        qsort(out->site, out->sites, sizeof(*out->site), order_of_sites);
+    for (size_t i = 0; out->sites && i < out->launches; i++) {
+        struct sl_report_launch *l = &out->launch[i];
+        size_t at = sl_recording_site(out, l->thread, l->start_ns + 1);
+
+        if (!l->line && at && out->site[at - 1].thread == l->thread &&
+            out->site[at - 1].end_ns > l->start_ns)
+            l->line = out->site[at - 1].line;
+    }
+}
+
 static void sort_all(struct sl_recording *out)
 {
     for (size_t i = 0; i < out->ops; i++) {
@@ -447,6 +609,7 @@ static void sort_all(struct sl_recording *out)
         qsort(out->wait, out->waits, sizeof(*out->wait), order_of_waits);
     if (out->loads)
         qsort(out->load, out->loads, sizeof(*out->load), order_of_loads);
+    nest_products(out);
 }
 
 void sl_recording_free(struct sl_recording *out)
@@ -458,6 +621,9 @@ void sl_recording_free(struct sl_recording *out)
     free(out->step);
     free(out->group);
     free(out->range);
+    free(out->product);
+    free(out->overhead);
+    free(out->site);
     memset(out, 0, sizeof(*out));
 }
 
@@ -473,6 +639,7 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
     take_steps(r);
     sl_row_collectives_groups(f->collectives, take_group, r);
     join_waits(r);
+    make_sites(r);
     if (r->failed)
         return sl_args_complain(command, "not enough memory to read %s", path);
     sort_all(r->out);

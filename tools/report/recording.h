@@ -45,10 +45,11 @@ struct sl_report_op {
         awaited;    /* name of the operation on another stream that this one waited for; 0: none */
     uint32_t group; /* number of the group of ranks of a collective, plus 1; 0: not known */
     uint8_t device; /* SL_DEVICE_NONE: not known */
-    uint8_t work;   /* enum sl_work */
-    uint8_t collective;     /* enum sl_collective_type, if `group` is not 0 */
+    uint8_t work : 4;       /* enum sl_work */
     uint8_t is_node : 1;    /* 1: a node of a CUDA graph that has its own row */
     uint8_t has_waited : 1; /* 1: the operation began later because of `awaited` */
+    uint8_t collective;     /* enum sl_collective_type, if `group` is not 0 */
+    uint8_t dtype;          /* of a collective: see sl_collective_dtype(); 0: not known */
 };
 
 struct sl_report_launch {
@@ -88,6 +89,26 @@ struct sl_report_load {
     uint32_t thread;
 };
 
+/* A matrix product or convolution (product.h). */
+struct sl_report_product {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, name;
+    uint32_t sizes, values; /* "Input Dims" and "Concrete Inputs": names of their JSON text */
+    uint32_t around;        /* index into `product` + 1 of the next outer one; 0: none */
+};
+
+/* A call that waited, or a collective, with its line of code. */
+struct sl_report_site {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, line;
+};
+
+/* A time that CUPTI or the driver spent on something else than the program's calls. */
+struct sl_report_overhead {
+    uint64_t start_ns, end_ns;
+    uint32_t name;
+};
+
 struct sl_report_step {
     uint64_t start_ns, end_ns; /* on the CPU */
     uint64_t number;           /* 12 of "ProfilerStep#12" */
@@ -109,8 +130,11 @@ struct sl_recording {
     struct sl_report_load *load; /* by thread and start */
     struct sl_report_step *step; /* by start */
     struct sl_report_group *group;
-    struct sl_report_range *range; /* by thread and start; none unless SL_NEED_RANGES */
-    size_t ops, launches, waits, loads, steps, groups, ranges;
+    struct sl_report_range *range;     /* by thread and start; none unless SL_NEED_RANGES */
+    struct sl_report_product *product; /* by thread and start; none unless SL_NEED_PRODUCTS */
+    struct sl_report_overhead *overhead;
+    struct sl_report_site *site; /* by thread and start */
+    size_t ops, launches, waits, loads, steps, groups, ranges, products, overheads, sites;
     uint64_t lost_edges[SL_EDGE_LOST_COUNT];
     /* The time that the other ranks together waited for this rank in collectives that it began
      * last; set by peers.h. */
@@ -123,7 +147,8 @@ void sl_recording_free(struct sl_recording *r);
 
 /* Facts that are kept only if a wanted metric needs them. */
 enum sl_need {
-    SL_NEED_RANGES = 1 << 0 /* operators, and ranges of the user */
+    SL_NEED_RANGES = 1 << 0,  /* operators, and ranges of the user */
+    SL_NEED_PRODUCTS = 1 << 1 /* matrix products and convolutions, with the sizes of their inputs */
 };
 
 struct sl_recordings {
@@ -146,6 +171,14 @@ int sl_recordings_read(struct sl_recordings *r, const struct sl_command *command
 /* Times of the CPU are divided into parts, numbered in order: 2 i + 1 is step i, 2 i is the time
  * before step i and after the step before. Returns the part that holds `ns`. */
 uint32_t sl_recording_part(const struct sl_recording *r, uint64_t ns);
+
+/* Returns the index of the first site of the thread that begins at `ns` or later, or of a later
+ * thread. */
+size_t sl_recording_site(const struct sl_recording *r, uint32_t thread, uint64_t ns);
+
+/* Returns the number of ranks of the group of an operation (sl_report_op.group), or 0 if it is not
+ * known. */
+size_t sl_recording_group_size(const struct sl_recording *r, uint32_t group);
 
 /* Returns the kind of work of a kernel by its name. */
 enum sl_work sl_recording_work(const char *name, size_t size);

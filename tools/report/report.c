@@ -5,6 +5,8 @@
  */
 #include "report/report.h"
 
+#include <string.h>
+
 int64_t sl_report_rank(const struct sl_recording *r)
 {
     return r->header.has_rank ? r->header.rank : -1;
@@ -23,7 +25,7 @@ int sl_report_counts_step(const struct sl_report *report, const struct sl_record
     uint64_t number;
 
     if (!step)
-        return r->steps == 0;
+        return report->counts_between || r->steps == 0;
     number = r->step[step - 1].number;
     return number >= report->first_step && number <= report->last_step;
 }
@@ -110,6 +112,52 @@ void sl_report_each_rank(const struct sl_report *report,
         end = sl_report_rank_end(report, first);
         add(report, first, end, out);
     }
+}
+
+int sl_report_devices(const struct sl_report *report, size_t first, size_t end,
+                      uint8_t seen[UINT8_MAX + 1])
+{
+    int count = 0;
+
+    memset(seen, 0, UINT8_MAX + 1);
+    for (size_t at = first; at < end; at++)
+        for (size_t i = 0; i < report->parts[at].intervals; i++) {
+            uint8_t device = report->parts[at].interval[i].device;
+
+            count += !seen[device];
+            seen[device] = 1;
+        }
+    return count;
+}
+
+void sl_report_each_device(const struct sl_report *report,
+                           void (*add)(const struct sl_report *report, size_t first, size_t end,
+                                       uint8_t device, struct sl_table *out),
+                           struct sl_table *out)
+{
+    uint8_t seen[UINT8_MAX + 1];
+    size_t end;
+
+    for (size_t first = 0; first < report->recordings.count; first = end) {
+        end = sl_report_rank_end(report, first);
+        sl_report_devices(report, first, end, seen);
+        for (int device = 0; device <= UINT8_MAX; device++)
+            if (seen[device])
+                add(report, first, end, (uint8_t)device, out);
+    }
+}
+
+const char sl_report_whole_replays[] =
+    "Of some replays of CUDA graphs the nodes were not recorded: record with syncline, with "
+    "torch.profiler, or with nsys --cuda-graph-trace=node; no tool may record whole graphs "
+    "beside it.";
+
+int sl_report_is_replayed(const struct sl_report *report, const struct sl_recording *r,
+                          const struct sl_report_op *op)
+{
+    return op->graph ||
+           (op->launch &&
+            strstr(sl_report_name(report, r->launch[op->launch - 1].name), "GraphLaunch") != NULL);
 }
 
 struct sl_sums sl_report_kernels(const struct sl_report *report, size_t first, size_t end)

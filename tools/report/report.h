@@ -18,9 +18,11 @@ struct sl_report {
     struct sl_recordings recordings; /* by rank and time; those of no rank stand alone */
     int64_t matched;                 /* collectives that were matched between ranks (peers.h) */
     struct sl_parts *parts;          /* of each recording, in the same order */
+    struct sl_peers *peers;          /* likewise */
     /* Only intervals of these steps count. Without steps in a recording, its whole time counts as
      * one step. */
     uint64_t first_step, last_step;
+    int counts_between;     /* 1: what is outside of steps counts too */
     const uint64_t *stream; /* only these streams count, in tables of streams' work */
     size_t streams;         /* 0: all streams count */
     struct sl_settings settings;
@@ -83,6 +85,19 @@ size_t sl_report_rank_end(const struct sl_report *report, size_t first);
  * (key 0, enum sl_work) and name (key 1), the largest first. The caller frees the groups. */
 struct sl_sums sl_report_kernels(const struct sl_report *report, size_t first, size_t end);
 
+/* Returns 1 if a replay of a CUDA graph launched the operation. */
+int sl_report_is_replayed(const struct sl_report *report, const struct sl_recording *r,
+                          const struct sl_report_op *op);
+
+/* Returns 1 if the operation is a whole replay of a CUDA graph, whose nodes were not recorded. */
+static inline int sl_report_is_whole_replay(const struct sl_report_op *op)
+{
+    return op->graph && !op->is_node;
+}
+
+/* Says which recording has the nodes of replays. */
+extern const char sl_report_whole_replays[];
+
 struct sl_table;
 
 /* Calls `add` for each rank. The recordings [first, end) are of one rank, in the order of time. */
@@ -96,6 +111,16 @@ static inline int sl_report_is_annotation(const struct sl_report_range *range)
 {
     return !range->is_operator && !range->is_step;
 }
+
+/* Calls `add` for each device of each rank, in the order of their numbers. */
+void sl_report_each_device(const struct sl_report *report,
+                           void (*add)(const struct sl_report *report, size_t first, size_t end,
+                                       uint8_t device, struct sl_table *out),
+                           struct sl_table *out);
+
+/* Sets `seen` to 1 for each device of the recordings [first, end). Returns their number. */
+int sl_report_devices(const struct sl_report *report, size_t first, size_t end,
+                      uint8_t seen[UINT8_MAX + 1]);
 
 /* Returns a name, or "" for 0. */
 const char *sl_report_name(const struct sl_report *report, uint32_t id);

@@ -107,7 +107,11 @@ static void an_element_has_the_bytes_of_its_type(void **state)
         t.group_size = 4;
         assert_int_not_equal(put(&t), 0);
         assert_int_equal(found.bytes, 5 * known[i].bytes);
+        assert_memory_equal(sl_collective_dtype(found.dtype), known[i].dtype,
+                            strlen(sl_collective_dtype(found.dtype)));
+        assert_string_not_equal(sl_collective_dtype(found.dtype), "");
     }
+    assert_string_equal(sl_collective_dtype(UINT8_MAX), "");
     t.elements = 0; /* with all_to_all, a rank may contribute nothing */
     assert_int_not_equal(put(&t), 0);
     assert_int_equal(found.bytes, 0);

@@ -1,0 +1,115 @@
+/*
+ * augment.c - copies a trace as `syncline convert` does, and adds the counters to its events.
+ *
+ * A trace is read a second time, because its counters are known only at its end.
+ *
+ * Threads, memory: see augment.h.
+ */
+#include "augment.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "convert/output.h"
+#include "convert/request.h"
+#include "convert/targets.h"
+#include "report/counter_events.h"
+
+#define SUFFIX "_with_counters"
+
+struct more {
+    const struct sl_report *report;
+    const struct sl_recording *recording;
+};
+
+static void put_text(void *user, const char *text, size_t size)
+{
+    sl_output_write(user, text, size);
+}
+
+static int put_counters(const struct sl_convert_request *r, struct sl_output *o)
+{
+    const struct more *more = r->user;
+
+    return sl_counter_events_write(more->report, more->recording, put_text, o);
+}
+
+static int ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), end_size = strlen(end);
+
+    return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+static int write_one(const struct sl_command *command, const struct sl_report *report,
+                     const struct sl_recording *recording, const char *output)
+{
+    const struct more more = {report, recording};
+    struct sl_convert_request r = {.command = command,
+                                   .input = recording->path,
+                                   .output = output,
+                                   .force = 1,
+                                   .more_events = put_counters,
+                                   .user = &more};
+
+    if (ends_with(output, ".gz")) {
+        r.compression = SL_COMPRESS_GZIP;
+        r.level = 6;
+    } else if (ends_with(output, ".zst")) {
+        r.compression = SL_COMPRESS_ZSTD;
+        r.level = 3;
+    }
+    return sl_convert_kineto(&r);
+}
+
+static int write_all(const struct sl_command *command, const struct sl_report *report,
+                     const char *folder)
+{
+    const struct sl_recordings *all = &report->recordings;
+    struct sl_target_options opt = {.command = command,
+                                    .kind = SL_TARGET_KINETO,
+                                    .folder = folder,
+                                    .suffix = SUFFIX,
+                                    .end = ".gz",
+                                    .force = 1};
+    struct sl_job_files files = {.path = calloc(all->count, sizeof(char *))};
+    struct sl_targets targets = {0};
+    int status = 0;
+
+    if (!files.path)
+        return sl_args_complain(command, "not enough memory for the list of files");
+    for (; files.count < all->count; files.count++)
+        files.path[files.count] = (char *)all->of[files.count].path;
+    status = sl_targets_find(&targets, &opt, &files);
+    for (size_t i = 0; i < targets.count && status != SL_EXIT_USAGE; i++) {
+        int one = write_one(command, report, &all->of[i], targets.of[i].output);
+
+        status = one > status ? one : status;
+    }
+    sl_targets_free(&targets);
+    free(files.path);
+    return status;
+}
+
+int sl_augment(const struct sl_command *command, const struct sl_report *report, const char *out)
+{
+    const struct sl_recordings *all = &report->recordings;
+    struct sl_report every = *report;
+    struct stat st;
+    int is_folder = ends_with(out, "/") || (stat(out, &st) == 0 && S_ISDIR(st.st_mode));
+
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->of[i].path, "-") == 0)
+            return sl_args_complain(command, "--augment reads a trace twice, which standard input "
+                                             "does not allow: pass the file's name");
+    if (!is_folder && all->count > 1)
+        return sl_args_complain(command, "--augment %s: several traces need a folder (%s/)", out,
+                                out);
+    /* As for `convert`: the write fails beyond the limit on file sizes, instead of a signal. */
+    signal(SIGXFSZ, SIG_IGN);
+    every.counts_between = report->first_step == 0 && report->last_step == UINT64_MAX;
+    return is_folder ? write_all(command, &every, out)
+                     : write_one(command, &every, &all->of[0], out);
+}

@@ -1,0 +1,17 @@
+/*
+ * augment.h - writes traces back with counters of the report, for `syncline report --augment`.
+ *
+ * Threads: main only. Memory: see report/counters.h and convert/output.h.
+ */
+#ifndef SL_AUGMENT_H
+#define SL_AUGMENT_H
+
+#include "args/args.h"
+#include "report/report.h"
+
+/* Writes the traces of a report to `out`, a file, or a folder, in which each gets the name of its
+ * input with the suffix _with_counters, compressed by gzip. Returns an exit status; what is wrong
+ * is said on stderr. */
+int sl_augment(const struct sl_command *command, const struct sl_report *report, const char *out);
+
+#endif

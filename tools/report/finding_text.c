@@ -1,0 +1,239 @@
+/*
+ * finding_text.c - the sentences and remedies of losses.
+ *
+ * Threads, memory: see finding_text.h.
+ */
+#include "report/finding_text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "print/format.h"
+#include "print/short_name.h"
+
+#define SHORT_KERNEL_NS                                                                            \
+    20000u /* below this, a launch takes longer than the kernel, if the CPU is busy */
+#define LONG_GAP_NS    200000u /* mostly more than one operator of Python */
+#define LONG_LAUNCH_NS 1000000u
+#define NAME_WIDTH     48
+#define MAIN_CAUSE     0.5 /* a cause with this part of a loss stands for it */
+
+__attribute__((format(printf, 2, 3))) static void put(char *to, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(to, SL_FINDING_TEXT, format, args);
+    va_end(args);
+}
+
+static const char *shortened(char *to, const struct sl_report *report, uint32_t id,
+                             const char *unknown)
+{
+    const char *name = sl_report_name(report, id);
+
+    return *name ? sl_short_name(to, NAME_WIDTH, name, strlen(name)) : unknown;
+}
+
+void sl_finding_place(char to[SL_FINDING_TEXT], const struct sl_report *report,
+                      const struct sl_report_finding *f)
+{
+    const char *line = sl_report_name(report, f->line), *base = strrchr(line, '/');
+    char room[NAME_WIDTH + 1], code[NAME_WIDTH + 1];
+    const char *place = shortened(room, report, f->place ? f->place : f->call, "");
+
+    base = base ? base + 1 : line;
+    if (*line)
+        sl_short_name(code, NAME_WIDTH, base, strlen(base));
+    if (!*line)
+        put(to, "%s", *place ? place : "(place not known)");
+    else if (f->near != SL_NEAR_AT)
+        put(to, "%s (%s known line: %s)", place, f->near == SL_NEAR_BEFORE ? "next" : "last", code);
+    else if (f->place && strcmp(place, "record_param_comms") != 0)
+        put(to, "%s (%s)", code, place);
+    else
+        put(to, "%s", code);
+}
+
+/* Returns a short name of communication, such as "NCCL AllReduce". */
+static const char *communication(char *to, const char *name)
+{
+    const char *word = strncmp(name, "nccl", 4) == 0 ? strstr(name, "Kernel_") : NULL;
+
+    if (!word)
+        return *name ? sl_short_name(to, NAME_WIDTH, name, strlen(name)) : "communication";
+    word += strlen("Kernel_");
+    snprintf(to, NAME_WIDTH, "NCCL %.*s", (int)strcspn(word, "_("), word);
+    return to;
+}
+
+static const char few_launches[] =
+    "torch.compile(mode=\"reduce-overhead\") or CUDA graphs: fewer, larger launches";
+
+static const char *per(const struct sl_loss *loss)
+{
+    return sl_report_has_steps(loss->report) ? "a step" : "in all";
+}
+
+/* Returns how often something occurs in a step. */
+static double times(const struct sl_loss *loss, uint64_t count)
+{
+    return loss->time->steps ? (double)count / (double)loss->time->steps : 0;
+}
+
+static uint64_t mean(const struct sl_loss *loss)
+{
+    return loss->cause ? loss->cause->total_ns / loss->cause->count : 0;
+}
+
+/* Returns the part of the loss that its largest cause has. */
+static double share(const struct sl_loss *loss)
+{
+    return loss->cause && loss->total_ns ? (double)loss->cause->total_ns / (double)loss->total_ns
+                                         : 0;
+}
+
+static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss *loss,
+                              const char *where)
+{
+    char span[SL_FORMAT_SIZE], kernel[SL_FORMAT_SIZE];
+
+    if (share(loss) >= MAIN_CAUSE && mean(loss) >= LONG_GAP_NS) {
+        put(f->text, "before %s the CPU does other work for %s, %.1f times %s", where,
+            sl_format_span(span, mean(loss)), times(loss, loss->cause->count), per(loss));
+        put(f->advice, "look at the code before it (data, Python, I/O): make it shorter, or do it "
+                       "in another thread");
+        return;
+    }
+    put(f->text,
+        "%.0f %% of it before %s; launches: %" PRIu64
+        " %s, %.0f of them after %s without GPU work; "
+        "half the kernels under %s",
+        100 * share(loss), where, loss->launches, per(loss), times(loss, loss->causes),
+        sl_format_span(span, loss->causes ? loss->total_ns / loss->causes : 0),
+        sl_format_span(kernel, loss->median_ns));
+    put(f->advice, "%s",
+        loss->median_ns < SHORT_KERNEL_NS
+            ? few_launches
+            : "make the CPU work between the launches shorter, or do it in another thread");
+}
+
+static void describe_launch(struct sl_report_finding *f, const struct sl_loss *loss,
+                            const char *where)
+{
+    char span[SL_FORMAT_SIZE];
+
+    if (mean(loss) >= LONG_LAUNCH_NS) {
+        put(f->text, "%s: a launch takes %s, %.1f times %s", where,
+            sl_format_span(span, mean(loss)), times(loss, loss->cause->count), per(loss));
+        put(f->advice, "first launches load modules: leave them out (--steps)");
+        return;
+    }
+    put(f->text,
+        "the GPU waits for %.0f of %" PRIu64 " launches %s while they are made; %.0f %% "
+        "of it in %s",
+        times(loss, loss->causes), loss->launches, per(loss), 100 * share(loss), where);
+    put(f->advice, "%s", few_launches);
+}
+
+static void describe_sync(struct sl_report_finding *f, const struct sl_loss *loss,
+                          const char *where, const char *call)
+{
+    const struct sl_sum *cause = loss->cause;
+    char span[SL_FORMAT_SIZE];
+
+    put(f->text, "%s: %s returns %s after the GPU has nothing left to do, %.1f times %s", where,
+        call, sl_format_span(span, mean(loss)), cause ? times(loss, cause->count) : 0, per(loss));
+    put(f->advice, "%s",
+        strstr(call, "Event") ? "wait for events less often, and after the next launches"
+                              : ".item(), .cpu() or print() of a tensor waits: do it in fewer "
+                                "steps, or copy with non_blocking=True");
+}
+
+/* Names the rank that the others waited longest for, and what holds it up. */
+static void describe_late_rank(struct sl_report_finding *f, const struct sl_loss *loss,
+                               const char *collective)
+{
+    int64_t rank = loss->report->late_rank;
+    char span[SL_FORMAT_SIZE];
+
+    if (*loss->late_place)
+        put(f->text,
+            "in %s, %.0f %% of it for rank %" PRId64 ", which spends %s more %s in `%s` than the "
+            "mean, most before %s",
+            collective, 100 * loss->report->late_ratio, rank, sl_format_span(span, loss->late_ns),
+            per(loss), sl_part_name(loss->late_part), loss->late_place);
+    else
+        put(f->text, "in %s, %.0f %% of it for rank %" PRId64, collective,
+            100 * loss->report->late_ratio, rank);
+    put(f->advice, "see what holds rank %" PRId64 " up: --rank %" PRId64, rank, rank);
+}
+
+void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss)
+{
+    char where[SL_FINDING_TEXT], call[NAME_WIDTH + 1], other[NAME_WIDTH + 1];
+    const char *source =
+        loss->cause ? sl_report_name(loss->report, loss->cause->key[SL_CAUSE_OTHER]) : "";
+    const char *what = shortened(call, loss->report, f->call, "a call");
+
+    sl_finding_place(where, loss->report, f);
+    switch (f->part) {
+    case SL_PART_SYNC:
+        f->id = "sync";
+        describe_sync(f, loss, where, what);
+        break;
+    case SL_PART_CPU:
+        f->id = "cpu-late";
+        f->sure = SL_SURE_INFERRED;
+        describe_late_cpu(f, loss, where);
+        break;
+    case SL_PART_LAUNCH:
+        f->id = "launch";
+        f->sure = SL_SURE_INFERRED;
+        describe_launch(f, loss, where);
+        break;
+    case SL_PART_LOADER:
+        f->id = "loader";
+        put(f->text,
+            "before %s the thread that launches waits for the next batch of the DataLoader", where);
+        put(f->advice, "num_workers, prefetch_factor, pin_memory=True, persistent_workers=True");
+        break;
+    case SL_PART_QUEUED:
+        f->id = "queued";
+        f->sure = SL_SURE_INFERRED;
+        put(f->text,
+            *source ? "launched in time, but waits for %s on another stream"
+                    : "launched in time, but begins late%s",
+            *source ? sl_short_name(other, NAME_WIDTH, source, strlen(source)) : "");
+        break;
+    case SL_PART_COPY:
+        f->id = "copy";
+        put(f->text, "%s: %s, and nothing runs beside it", where,
+            *source ? sl_short_name(other, NAME_WIDTH, source, strlen(source)) : "copies");
+        put(f->advice, "%s",
+            strstr(source, "Pageable") ? "pin_memory=True and .to(device, non_blocking=True)"
+                                       : "copy on another stream while kernels run");
+        break;
+    case SL_PART_TRANSFER:
+        f->id = "transfer";
+        if (f->line)
+            put(f->text, "%s: %s, and nothing runs beside it", where, communication(other, source));
+        else
+            put(f->text, "%s, and nothing runs beside it", communication(other, source));
+        put(f->advice, "let it overlap with computing: DDP's bucket_cap_mb, FSDP's prefetching");
+        break;
+    case SL_PART_WAITING:
+        f->id = "rank-late";
+        describe_late_rank(f, loss, communication(other, source));
+        break;
+    default:
+        f->id = "unknown";
+        f->sure = SL_SURE_UNKNOWN;
+        put(f->text,
+            "idle; the launch of the next operation is not in the file, or its times do not fit");
+        put(f->advice, "record CPU activity too; `syncline check` says whether the clocks differ");
+        break;
+    }
+}

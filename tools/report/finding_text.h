@@ -1,0 +1,43 @@
+/*
+ * finding_text.h - puts a loss into words (finding.c).
+ *
+ * Threads: one owner. Memory: none.
+ */
+#ifndef SL_REPORT_FINDING_TEXT_H
+#define SL_REPORT_FINDING_TEXT_H
+
+#include "report/finding.h"
+#include "report/sums.h"
+
+/* The members of a cause's key. */
+enum {
+    SL_CAUSE_PART,
+    SL_CAUSE_LINE,
+    SL_CAUSE_PLACE,
+    SL_CAUSE_CALL,
+    SL_CAUSE_OTHER /* the awaited operation, or the operation itself */
+};
+
+/* What is known of a loss besides the finding. */
+struct sl_loss {
+    const struct sl_report *report;
+    const struct sl_report_time *time; /* of all devices */
+    const struct sl_sum *cause;        /* the largest cause; NULL if there is none */
+    uint64_t causes, total_ns;         /* of all causes: how often they occur, and how long */
+    uint64_t launches;                 /* GPU operations launched in a step */
+    uint64_t median_ns;                /* of the kernels that are not communication */
+    /* Of a late rank: the part in which it exceeds the mean of all ranks most, by how much in a
+     * step, and the place. `late_place` is "" if that is not known. */
+    enum sl_part late_part;
+    uint64_t late_ns;
+    char late_place[SL_FINDING_TEXT];
+};
+
+/* Sets id, sure, text and advice. The place is set. */
+void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss);
+
+/* Writes the place of a finding for a reader: line of code, operator or range, or the call. */
+void sl_finding_place(char to[SL_FINDING_TEXT], const struct sl_report *report,
+                      const struct sl_report_finding *f);
+
+#endif

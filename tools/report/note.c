@@ -1,0 +1,232 @@
+/*
+ * note.c - looks at the steps of all devices, and puts the worst into words.
+ *
+ * Threads, memory: see note.h.
+ */
+#include "report/note.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "print/format.h"
+#include "report/cost.h"
+#include "report/metric.h"
+#include "report/scaled.h"
+#include "report/step_stats.h"
+
+/* A device with the largest value of something. */
+struct worst {
+    struct sl_step_stats stats;
+    int64_t rank;
+    uint8_t device;
+    double value;
+};
+
+struct steps {
+    uint64_t steps, long_steps, bound[SL_BOUND_COUNT], late_ns, length_ns;
+    size_t devices, drifts;
+    struct worst longest, drift;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct sl_report_findings *out,
+                                                      const char *format, ...)
+{
+    va_list args;
+
+    if (out->notes == SL_NOTES_MAX)
+        return;
+    va_start(args, format);
+    vsnprintf(out->note[out->notes++], SL_FINDING_TEXT, format, args);
+    va_end(args);
+}
+
+static const char *who(char to[48], const struct worst *w)
+{
+    if (w->rank < 0)
+        snprintf(to, 48, "on GPU %u", w->device);
+    else
+        snprintf(to, 48, "on rank %" PRId64, w->rank);
+    return to;
+}
+
+static void see(struct worst *w, double value, const struct sl_step_stats *stats, int64_t rank,
+                uint8_t device)
+{
+    if (value > w->value)
+        *w = (struct worst){*stats, rank, device, value};
+}
+
+static int add_device(struct steps *all, const struct sl_report *report, size_t first, size_t end,
+                      uint8_t device)
+{
+    int64_t rank = sl_report_rank(&report->recordings.of[first]);
+    struct sl_step_stats s;
+
+    if (sl_step_stats_make(&s, report, first, end, device) != 0)
+        return -ENOMEM;
+    all->devices++;
+    all->steps += s.steps;
+    all->long_steps += s.long_steps;
+    all->late_ns += s.late_ns;
+    all->length_ns += s.length_ns;
+    for (int i = 0; i < SL_BOUND_COUNT; i++)
+        all->bound[i] += s.bound[i];
+    if (s.long_steps)
+        see(&all->longest, (double)s.longest_ns / (double)s.median_ns, &s, rank, device);
+    all->drifts += (size_t)s.is_drift;
+    if (s.is_drift)
+        see(&all->drift, fabs(s.drift_ns) / (double)s.median_ns, &s, rank, device);
+    return 0;
+}
+
+static void say_launches(struct sl_report_findings *out, const struct steps *all)
+{
+    uint64_t late = all->bound[SL_BOUND_LAUNCH], unknown = all->bound[SL_BOUND_UNKNOWN];
+    double percent = all->length_ns ? 100 * (double)all->late_ns / (double)all->length_ns : 0;
+
+    if (all->steps == 0)
+        return;
+    if (late)
+        snprintf(out->launches, sizeof(out->launches),
+                 "Launch-bound in %" PRIu64 " of %" PRIu64
+                 " steps: the GPUs wait for late launches in %.0f %% of the time.",
+                 late, all->steps, percent);
+    else if (unknown)
+        snprintf(out->launches, sizeof(out->launches),
+                 "Whether launches come in time is not known for %" PRIu64 " of %" PRIu64 " steps.",
+                 unknown, all->steps);
+    else
+        snprintf(out->launches, sizeof(out->launches),
+                 "GPU-bound in all %" PRIu64
+                 " steps: launches come in time, so only less GPU work makes them shorter.",
+                 all->steps);
+}
+
+static void say_long_steps(struct sl_report_findings *out, const struct steps *all)
+{
+    const struct sl_step_stats *s = &all->longest.stats;
+    char longest[SL_FORMAT_SIZE], median[SL_FORMAT_SIZE], rank[48];
+
+    if (all->long_steps)
+        put(out,
+            "%" PRIu64 " of %" PRIu64 " steps %s long: step %" PRIu64 " %s took %s (median %s); "
+            "`%s` grew most. --only steps",
+            all->long_steps, all->steps, all->long_steps == 1 ? "is" : "are", s->longest,
+            who(rank, &all->longest), sl_format_span(longest, s->longest_ns),
+            sl_format_span(median, s->median_ns), sl_part_name(s->longest_part));
+}
+
+static void say_drift(struct sl_report_findings *out, const struct steps *all)
+{
+    const struct sl_step_stats *s = &all->drift.stats;
+    char slope[SL_FORMAT_SIZE], rank[48];
+
+    if (all->drifts)
+        put(out,
+            "Steps become %s on %zu of %zu GPUs: %s by %s each, %.1f %% of a step from the first "
+            "to the last; `%s` changes most. --only ranks",
+            s->slope_ns > 0 ? "longer" : "shorter", all->drifts, all->devices,
+            who(rank, &all->drift), sl_format_span(slope, (uint64_t)(fabs(s->slope_ns) + 0.5)),
+            100 * all->drift.value, sl_part_name(s->drift_part));
+}
+
+/* ---- the recording ---- */
+
+static int say_cost(struct sl_report_findings *out, const struct sl_report *report)
+{
+    double worst = sl_setting(&report->settings, &sl_metric_cost, 0).number;
+    int64_t rank = -1;
+    size_t end, over = 0;
+    int rc = 0;
+
+    for (size_t first = 0; first < report->recordings.count && rc == 0; first = end) {
+        struct sl_cost cost;
+        double share;
+
+        end = sl_report_rank_end(report, first);
+        rc = sl_cost_make(report, first, end, &cost);
+        sl_sums_free(&cost.by_name);
+        share = cost.length_ns ? (double)cost.recording_ns / (double)cost.length_ns : 0;
+        if (share <= worst)
+            continue;
+        over++;
+        worst = share;
+        rank = sl_report_rank(&report->recordings.of[first]);
+    }
+    if (over && rank >= 0)
+        put(out,
+            "The recording itself cost up to %.1f %% of the steps (rank %" PRId64
+            "), so they are shorter without it. --only cost",
+            100 * worst, rank);
+    else if (over)
+        put(out,
+            "The recording itself cost up to %.1f %% of the steps, so they are shorter without it. "
+            "--only cost",
+            100 * worst);
+    return rc ? -ENOMEM : 0;
+}
+
+static void say_replays(struct sl_report_findings *out, const struct sl_report *report)
+{
+    for (size_t at = 0; at < report->recordings.count; at++)
+        for (size_t i = 0; i < report->recordings.of[at].ops; i++)
+            if (sl_report_is_whole_replay(&report->recordings.of[at].op[i])) {
+                put(out, "%s", sl_report_whole_replays);
+                return;
+            }
+}
+
+/* Scales the totals of the first rank with several windows. */
+static void say_scaled(struct sl_report_findings *out, const struct sl_report *report)
+{
+    size_t end;
+
+    for (size_t first = 0; first < report->recordings.count; first = end) {
+        struct sl_scaled s;
+
+        end = sl_report_rank_end(report, first);
+        s = sl_scaled_make(report, first, end);
+        if (s.windows < 2 || s.factor <= 0)
+            continue;
+        if (s.is_steps)
+            put(out,
+                "%zu windows hold %" PRIu64 " of the %" PRIu64
+                " steps from the first to the last. Totals scaled to all of them, by the factor "
+                "%.2f: --only scaled",
+                s.windows, s.recorded, s.all, s.factor);
+        else
+            put(out,
+                "%zu windows hold %.1f %% of the time from the first to the last. Totals scaled to "
+                "all of it, by the factor %.2f: --only scaled",
+                s.windows, 100 / s.factor, s.factor);
+        return;
+    }
+}
+
+int sl_report_notes_make(struct sl_report_findings *out, const struct sl_report *report)
+{
+    uint8_t seen[UINT8_MAX + 1];
+    struct steps all = {.steps = 0};
+    size_t end;
+    int rc = 0;
+
+    for (size_t first = 0; first < report->recordings.count; first = end) {
+        end = sl_report_rank_end(report, first);
+        sl_report_devices(report, first, end, seen);
+        for (int device = 0; device <= UINT8_MAX && rc == 0; device++)
+            if (seen[device])
+                rc = add_device(&all, report, first, end, (uint8_t)device);
+    }
+    if (rc)
+        return rc;
+    if (sl_report_has_steps(report))
+        say_launches(out, &all);
+    say_long_steps(out, &all);
+    say_drift(out, &all);
+    say_replays(out, report);
+    say_scaled(out, report);
+    return say_cost(out, report);
+}
