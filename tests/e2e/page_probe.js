@@ -1,11 +1,10 @@
-/* Uses a page of `syncline report --html` as a reader does, and leaves what it finds as JSON in the document.
- * tests/e2e/test_report_page.py puts this script into a copy of the page. */
+/* Uses a page of `syncline report --html` as a reader does, and returns what it finds. */
 (async () => {
     const found = { tables: {}, saved: {}, faint: [], pictures: {} };
-    const pause = ms => new Promise(done => setTimeout(done, ms));
+    const pause = () => new Promise(done => setTimeout(done, 20));
     while (!("ready" in document.documentElement.dataset))
-        await pause(20);
-    await pause(300);
+        await pause();
+    await pause(); /* uPlot draws in a microtask */
 
     /* ---- what a click saves ---- */
     const saving = [];
@@ -17,10 +16,10 @@
             ? createImageBitmap(of).then(picture => { found.pictures[name] = [picture.width, picture.height, of.size]; })
             : of.text().then(text => { found.saved[name] = text; }));
     };
-    for (const button of document.querySelectorAll("button"))
-        if (button.textContent === "CSV" || button.textContent === "PNG")
-            button.click();
-    await pause(1000);
+    const buttons = [...document.querySelectorAll("button")].filter(button => ["CSV", "PNG"].includes(button.textContent));
+    buttons.forEach(button => button.click());
+    while (saving.length < buttons.length)
+        await pause();
     await Promise.all(saving);
 
     /* ---- tables: sorted, filtered ---- */
@@ -53,9 +52,18 @@
             select.onchange();
             found.choices++;
         }
-    for (const plot of document.querySelectorAll(".uplot"))
-        for (const key of ["+", "+", "ArrowRight", "-", "0"])
-            plot.dispatchEvent(new KeyboardEvent("keydown", { key }));
+    found.zooms = [];
+    for (const host of document.querySelectorAll(".plot")) {
+        if (!host.plot)
+            continue;
+        const spans = [];
+        for (const key of ["", "+", "ArrowRight", "0"]) {
+            host.plot.root.dispatchEvent(new KeyboardEvent("keydown", { key }));
+            await pause();
+            spans.push([host.plot.scales.x.min, host.plot.scales.x.max]);
+        }
+        found.zooms.push(spans);
+    }
 
     /* ---- contrast of all text ---- */
     const light = text => {
@@ -79,14 +87,9 @@
     const color = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     found.isDark = light(getComputedStyle(document.body).backgroundColor).light < 0.2;
     dispatchEvent(new Event("beforeprint"));
-    await pause(100);
+    await pause();
     found.print = { box: color("--box"), widths: [...document.querySelectorAll("figure canvas")].map(c => c.style.width || `${c.clientWidth}px`) };
     dispatchEvent(new Event("afterprint"));
     found.after = color("--box");
-    found.requests = performance.getEntriesByType("resource").map(entry => entry.name);
-    const result = document.createElement("script");
-    result.type = "application/json";
-    result.id = "found";
-    result.textContent = JSON.stringify(found).replaceAll("<", "\\u003c");
-    document.body.append(result);
+    return found;
 })();

@@ -8,17 +8,15 @@ import json
 import pathlib
 import random
 import re
-import shutil
-import subprocess
 
 import pytest
 
+from browser import CHROMIUM, browser
 from edges_tool import launch, write
 from real_traces import TRACES, real
-from test_report import report, two_steps
+from test_report import rank_trace, report, two_steps
 from test_tool import one_line, run
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PROBE = (pathlib.Path(__file__).parent / "page_probe.js").read_text()
 HOSTILE = "k<img src=x onerror=alert(1)></script><script>alert(2)</script>\"'&amp;\u2028" + "n" * 100_000
 
@@ -99,19 +97,14 @@ def test_a_page_that_would_be_too_large_has_the_first_rows_of_each_rank(tmp_path
 
 # ---- in a browser ----
 
-def browse(page, *options) -> dict:
-    """Opens the page in Chromium, and returns what page_probe.js found."""
-    text = page.read_text(encoding="utf-8")
-    nonce = re.search(r"script-src 'nonce-([0-9a-f]{32})'", text)[1]
-    probed = page.with_suffix(".probed.html")
-    probed.write_text(text.replace("</body>", f'<script nonce="{nonce}">{PROBE}</script></body>'), encoding="utf-8")
-    done = subprocess.run(
-        [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-         "--virtual-time-budget=60000", f"--user-data-dir={page.parent / 'profile'}", *options, "--dump-dom",
-         probed.as_uri()], capture_output=True, text=True, timeout=240, check=False)
-    assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
-    assert "<img" not in done.stdout
-    return json.loads(re.search(r'id="found">(.*?)</script>', done.stdout, re.S)[1])
+def browse(page, dark=False) -> dict:
+    """Opens the page in Chromium, and returns what page_probe.js found. Nothing was loaded, and no error shown."""
+    with browser(page, page.parent / "profile", dark) as opened:
+        found = opened.run(PROBE)
+        found["pdf"] = base64.b64decode(opened.call("Page.printToPDF", printBackground=True)["data"])
+        assert (opened.requests, opened.said) == ([], [])
+        assert opened.run("document.querySelector('img, main script')") is None
+    return found
 
 
 def ranks_of_two(tmp_path, count) -> list[pathlib.Path]:
@@ -134,6 +127,10 @@ def ranks_of_two(tmp_path, count) -> list[pathlib.Path]:
 # The charts that each table gives if its rows have what they show.
 CHARTS = {
     "parts": {"Where a step went", "Each step"}, "steps": {"Length of each step"},
+    "ranks": {"Median step of each rank", "Part of a step in which the GPU waits for launches"},
+    "busy": {"How busy each GPU was over time"}, "short_kernels": {"Kernels by length"},
+    "flops": {"Speed of the operators with the most time"},
+    "collectives": {"Time of collectives"},
     "overlap": {"Computing, other work and idle time", "Work that runs side by side", "Communication hidden by computing"},
     "idle": {"Idle time by cause", "Idle time by place, in a step"}, "waits": {"Waits by line of code, in a step"},
     "launch": {"Mean delay from a launch to its start", "Short kernels, slow calls and late kernels"},
@@ -165,12 +162,15 @@ def test_the_page_in_a_browser(tmp_path, ranks, theme):
     page = tmp_path / "r.html"
     run("report", "--html", page, *ranks_of_two(tmp_path, ranks))
     assert page.stat().st_size < 1_000_000
-    found, data = browse(page, f"--blink-settings=preferredColorScheme={0 if theme == 'dark' else 1}"), data_of(page)
-    assert found["requests"] == []
+    found, data = browse(page, theme == "dark"), data_of(page)
     assert found["isDark"] == (theme == "dark")
     assert found["faint"] == []
     assert set.union(*CHARTS.values()) <= set(found["charts"])
     assert found["choices"] >= 10
+    assert found["zooms"]
+    for (low, high), (zoomed_low, zoomed_high), (right_low, right_high), end in found["zooms"]:
+        assert low < zoomed_low < right_low and zoomed_high < right_high <= high
+        assert end == [low, high]
     for title in found["charts"]:
         file = re.sub(r"[^A-Za-z0-9]+", "-", title).lower()
         assert len(found["saved"][f"{file}.csv"].splitlines()) > 1, title
@@ -191,14 +191,19 @@ def test_the_page_in_a_browser(tmp_path, ranks, theme):
     assert found["after"] == ("#1d2025" if theme == "dark" else "#ffffff")
 
 
-@pytest.mark.full(seconds=20)
+@pytest.mark.full(seconds=5)
+@pytest.mark.skipif(not CHROMIUM, reason="no Chromium: apt-get install chromium")
+def test_ranks_that_wait_for_each_other_in_a_browser(tmp_path):
+    run("report", "--html", tmp_path / "r.html", rank_trace(tmp_path, 0, 0, 30), rank_trace(tmp_path, 1, 3, 70))
+    found = browse(tmp_path / "r.html")
+    assert {"Time of collectives", "Bus bandwidth of collectives", "Who waited for whom"} <= set(found["charts"])
+    assert list(csv.reader(io.StringIO(found["saved"]["who-waited-for-whom.csv"]))) == [["rank", "the others waited for it", "it waited for others"], ["0", "0", "40000"], ["1", "40000", "0"]]
+
+
+@pytest.mark.full(seconds=5)
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium: apt-get install chromium")
 def test_hostile_names_and_print_in_a_browser(tmp_path):
     page = hostile_page(tmp_path)
     found = browse(page)
-    assert found["requests"] == []
     assert any(HOSTILE[:60] in value for value in found["tables"]["kernels"]["sorted"])
-    subprocess.run([CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000",
-                    f"--user-data-dir={tmp_path / 'profile'}", f"--print-to-pdf={tmp_path / 'r.pdf'}", page.as_uri()],
-                   check=True, capture_output=True, timeout=240)
-    assert len(re.findall(rb"/Type /Page\b", (tmp_path / "r.pdf").read_bytes())) > 1
+    assert len(re.findall(rb"/Type /Page\b", found["pdf"])) > 1

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define ORDERED_LEAST 200 /* the bins of `busy` leave gaps if some are missing */
+
 static int is_series(const struct sl_table *t)
 {
     const char *name = t->metric->name, *end = "_series";
@@ -71,6 +73,8 @@ static void choose(const struct sl_table *t, size_t row, size_t rows, size_t mos
     int is_ordered = find(t, "begin_ns") < t->columns || find(t, "step") < t->columns;
     size_t groups = most / 2;
 
+    if (is_ordered && !is_series(t) && most < ORDERED_LEAST)
+        most = ORDERED_LEAST;
     if (rows <= most) {
         memset(keep + row, 1, rows);
     } else if (is_series(t)) {

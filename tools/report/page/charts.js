@@ -138,8 +138,12 @@ const CHARTS = {
             name: row => row.sequence, value: "gpu_ns", color: only("sequence", COLORS[0]) });
     },
     stragglers(section) {
-        listChart(section, "Time that the others waited for a rank", "stragglers", {
-            name: row => `rank ${row.rank}`, value: "waited_ns", color: only("waited", PARTS.waiting) });
+        const rows = rowsOf("stragglers"), parts = [entry("the others waited for it", PARTS.waiting), entry("it waited for others", PARTS.loader, true)];
+        if (!rows.some(row => row.late_ns || row.waited_ns))
+            return;
+        addChart(section, "Who waited for whom", [], (host, width) => rankBars(host, width, rows.map(row => ({
+            name: `rank ${row.rank}`, short: String(row.rank),
+            values: { [parts[0].name]: row.late_ns, [parts[1].name]: row.waited_ns } })), parts, "time", "rank"));
     },
     ranks(section) {
         const rows = rowsOf("ranks"), name = namer(rows);
@@ -191,9 +195,10 @@ const CHARTS = {
     },
     collectives(section) {
         const name = row => `${row.type} ${row.input_bytes === null ? "" : bytes(row.input_bytes)} ${row.dtype ?? ""}, group ${row.group ?? "?"}`;
-        stackChart(section, "Time of collectives", "collectives", { name, filter: row => row.matched > 0, parts: [
-            column("waiting_ns", "waiting for the last rank", PARTS.waiting), column("transfer_ns", "transfer", PARTS.transfer)] });
-        listChart(section, "Time of collectives, all", "collectives", { name, value: "sum_ns", color: only("collective", PARTS.transfer) });
+        stackChart(section, "Time of collectives", "collectives", {
+            name, change: row => ({ ...row, unmatched_ns: row.matched ? 0 : row.sum_ns }), parts: [
+                column("waiting_ns", "waiting for the last rank", PARTS.waiting), column("transfer_ns", "transfer", PARTS.transfer),
+                column("unmatched_ns", "waiting and transfer", PARTS.copy)] });
         listChart(section, "Bus bandwidth of collectives", "collectives", {
             name, value: "bus_gb_per_s", isRate: true, by: "sum_ns", format: speed, color: only("bandwidth", COLORS[2]) });
     },

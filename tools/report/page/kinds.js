@@ -121,8 +121,8 @@ function spreadChart(section, title, table, { name, format, suffix, order, color
 }
 
 /* Stacked bars with names, for one rank or the mean of all. `parts` are entries with a column. */
-function stackChart(section, title, table, { name, parts, format = span, filter = () => true, all: label = "mean of all" }) {
-    const all = rowsOf(table).filter(filter), used = parts.filter(part => all.some(row => row[part.column] > 0));
+function stackChart(section, title, table, { name, parts, format = span, change = row => row, all: label = "mean of all" }) {
+    const all = rowsOf(table).map(change), used = parts.filter(part => all.some(row => row[part.column] > 0));
     if (!used.length)
         return;
     addChart(section, title, [rankChoice(all, label)], (host, width, rank) => {

@@ -54,6 +54,8 @@ function addFindings(main) {
             make("div", text, finding.advice, "advice");
         make("div", text, `${finding.sure}, on ${finding.ranks} rank${finding.ranks === 1 ? "" : "s"}`, "quiet");
     }
+    for (const note of report.notes ?? [])
+        make("p", section, note, "quiet");
 }
 
 function addMetric(main, links, name) {
