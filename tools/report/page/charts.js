@@ -127,7 +127,7 @@ const CHARTS = {
     },
     annotation_kernels(section) {
         listChart(section, "Kernels of the ranges", "annotation_kernels", {
-            name: row => `${row.annotation ?? "(outside)"}: ${row.name}`, label: kernelName, value: "sum_ns", color: only("kernel", COLORS[4]) });
+            name: row => row.annotation ? `${row.annotation}: ${row.name}` : row.name, label: kernelName, value: "sum_ns", color: only("kernel", COLORS[4]) });
     },
     delay(section) {
         stackChart(section, "From an operator's begin to its kernel, mean", "delay", { name: row => row.operator, parts: [

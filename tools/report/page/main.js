@@ -91,7 +91,7 @@ function addPage() {
     const main = document.getElementById("main"), contents = document.getElementById("contents");
     document.getElementById("title").textContent = document.title;
     document.getElementById("head").textContent = report.head;
-    document.getElementById("verdict").textContent = report.verdict;
+    document.getElementById("verdict").textContent = report.verdict.replaceAll(" %", "\u00a0%");
     addOverview(document.getElementById("summary"));
     make("a", contents, "The largest losses").href = "#losses";
     addFindings(main);
