@@ -43,6 +43,32 @@ static int ends_with(const char *text, const char *end)
     return size >= end_size && strcmp(text + size - end_size, end) == 0;
 }
 
+/* Returns the input that is the same file as `output`, or NULL. */
+static const char *input_at(const struct sl_job_files *files, const char *output)
+{
+    struct stat out, in;
+
+    if (stat(output, &out) != 0)
+        return NULL;
+    for (size_t i = 0; i < files->count; i++)
+        if (stat(files->path[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return files->path[i];
+    return NULL;
+}
+
+int sl_augment_check(const struct sl_command *command, const struct sl_job_files *files,
+                     const char *out)
+{
+    for (size_t i = 0; i < files->count; i++)
+        if (strcmp(files->path[i], "-") == 0)
+            return sl_args_complain(command, "--augment reads a trace twice, which standard input "
+                                             "does not allow: pass the file's name");
+    if (input_at(files, out))
+        return sl_args_complain(command, "--augment %s: this is an input: choose another name",
+                                out);
+    return 0;
+}
+
 static int write_one(const struct sl_command *command, const struct sl_report *report,
                      const struct sl_recording *recording, const char *output)
 {
@@ -74,7 +100,7 @@ static int write_all(const struct sl_command *command, const struct sl_report *r
                                     .suffix = SUFFIX,
                                     .end = ".gz",
                                     .force = 1};
-    struct sl_job_files files = {.path = calloc(all->count, sizeof(char *))};
+    struct sl_job_files files = {.path = calloc(all->count + 1, sizeof(char *))};
     struct sl_targets targets = {0};
     int status = 0;
 
@@ -83,6 +109,10 @@ static int write_all(const struct sl_command *command, const struct sl_report *r
     for (; files.count < all->count; files.count++)
         files.path[files.count] = (char *)all->of[files.count].path;
     status = sl_targets_find(&targets, &opt, &files);
+    for (size_t i = 0; i < targets.count && status == 0; i++)
+        if (input_at(&files, targets.of[i].output))
+            status = sl_args_complain(command, "%s is an input: choose another folder",
+                                      targets.of[i].output);
     for (size_t i = 0; i < targets.count && status != SL_EXIT_USAGE; i++) {
         int one = write_one(command, report, &all->of[i], targets.of[i].output);
 
@@ -100,10 +130,6 @@ int sl_augment(const struct sl_command *command, const struct sl_report *report,
     struct stat st;
     int is_folder = ends_with(out, "/") || (stat(out, &st) == 0 && S_ISDIR(st.st_mode));
 
-    for (size_t i = 0; i < all->count; i++)
-        if (strcmp(all->of[i].path, "-") == 0)
-            return sl_args_complain(command, "--augment reads a trace twice, which standard input "
-                                             "does not allow: pass the file's name");
     if (!is_folder && all->count > 1)
         return sl_args_complain(command, "--augment %s: several traces need a folder (%s/)", out,
                                 out);

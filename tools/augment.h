@@ -7,7 +7,13 @@
 #define SL_AUGMENT_H
 
 #include "args/args.h"
+#include "read/job_files.h"
 #include "report/report.h"
+
+/* Checks before anything is read that the inputs can be read twice, and that `out` is none of them.
+ * Returns 0, or an exit status after a line on stderr. */
+int sl_augment_check(const struct sl_command *command, const struct sl_job_files *files,
+                     const char *out);
 
 /* Writes the traces of a report to `out`, a file, or a folder, in which each gets the name of its
  * input with the suffix _with_counters, compressed by gzip. Returns an exit status; what is wrong

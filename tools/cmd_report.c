@@ -351,8 +351,10 @@ static int make_folder(const struct request *r)
 static int report_files(const struct request *r, struct sl_report *report,
                         const struct sl_job_files *files)
 {
-    int worst, status, any = 0;
+    int worst, status = r->augment ? sl_augment_check(r->command, files, r->augment) : 0, any = 0;
 
+    if (status)
+        return status;
     if (sl_recordings_create(&report->recordings, files->count) != 0)
         return cannot(r);
     report->recordings.needs = needs_of(r);

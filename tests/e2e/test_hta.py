@@ -24,8 +24,17 @@ def python() -> str:
     return made.stdout.strip()
 
 
+def report_of(python: str, traces) -> dict:
+    """Returns HTA's numbers for a folder of traces."""
+    report = traces.parent / "report.json"
+    result = subprocess.run([python, harness.REPO / "tests" / "e2e" / "hta_report.py", traces, report],
+                            capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[-2000:]
+    return json.loads(report.read_text())
+
+
 def analyse(python: str, run: harness.Run, folder) -> dict:
-    traces, report = folder / "traces", folder / "report.json"
+    traces = folder / "traces"
     traces.mkdir()
     path = run.trace().path
     if path.name.endswith(".zst"):
@@ -33,10 +42,7 @@ def analyse(python: str, run: harness.Run, folder) -> dict:
                         traces / "rank0.json.gz"], check=True, capture_output=True)
     else:
         shutil.copy(path, traces / "rank0.json.gz")
-    result = subprocess.run([python, harness.REPO / "tests" / "e2e" / "hta_report.py", traces, report],
-                            capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr[-2000:]
-    return json.loads(report.read_text())
+    return report_of(python, traces)
 
 
 @pytest.fixture(scope="module", params=["gzip", "zstd"])
@@ -175,6 +181,22 @@ def test_bandwidth(analysed):
                  if row["name"] == name and row["memory_bw_gbps"] > 0.001]
         exact = [op["bytes"] / (op["end"] - op["start"]) for op in copies]
         assert sorted(found) == pytest.approx(sorted(exact), abs=0.001), name
+
+
+def test_a_trace_with_counters(analysed, python, tmp_path):
+    """HTA gives the same numbers for a trace with counters. The bandwidth in the trace is the one that HTA
+    finds. (HTA's queues lack launches of the driver API.)"""
+    run, expected = analysed
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    subprocess.run([harness.TOOL, "report", "--augment", traces / "rank0.json.gz", run.trace().path], check=True,
+                   capture_output=True)
+    assert report_of(python, traces) == expected
+    counters = [event for event in json.loads(harness.decompress(traces / "rank0.json.gz"))["traceEvents"]
+                if event.get("ph") == "C"]
+    for name in {row["name"] for row in expected["bandwidth"]}:
+        assert [event["args"]["Memcpy BW"] for event in counters if event["name"] == name] == pytest.approx(
+            [row["memory_bw_gbps"] for row in expected["bandwidth"] if row["name"] == name], abs=0.001)
 
 
 def test_launch_statistics(python, tmp_path):

@@ -135,6 +135,13 @@ def test_settings(tmp_path):
     assert "launch.runtime_cutoff\n" in run("report", "--set", "help")[0]
 
 
+def test_an_operation_without_launch_between_others(tmp_path):
+    """The launches before and after it stay those of their own operations."""
+    rows = [*launch(1, 0, 10, 20), operation("kernel", "unknown", 2, 20, 30), *launch(3, 25, 40, 50)]
+    (launches,) = table(report(write(tmp_path / "t.json", rows)), "launch")
+    assert (launches["launches"], launches["delay_mean_ns"]) == (2, (8000 + 13000) / 2)
+
+
 def test_chosen_steps(tmp_path):
     path = write(tmp_path / "t.json", two_steps())
     found = report("--steps", "2", path)

@@ -4,6 +4,7 @@ import collections
 import decimal
 import gzip
 import json
+import random
 import statistics
 
 import harness
@@ -115,6 +116,9 @@ def test_long_series_keep_their_extremes(tmp_path):
     found = table(report("--only", "queue_series", "--set", "queue_series.points=9", path), "queue_series")
     assert len(found) == 8 and max(r["length"] for r in found) == 7 and min(r["length"] for r in found) == 0
     assert [r["begin_ns"] for r in found] == sorted(r["begin_ns"] for r in found)
+    rows = [r for i in range(4000) for r in launch(i + 1, 10 * i, 10 * i + 5, 10 * i + 6, stream=i % 400)]
+    found = table(report("--only", "queue_series", "--set", "queue_series.points=8", write(path, rows)), "queue_series")
+    assert len(found) == 400 * 2
 
 
 # ---- bandwidth ----
@@ -271,6 +275,9 @@ def test_the_input_is_not_overwritten(tmp_path):
     for out in [path, tmp_path / "link.json", tmp_path / "." / "t.json"]:
         assert "choose another name" in one_line(run("report", "--augment", out, path, status=2)[1])
     assert path.read_bytes() == before
+    again = write(tmp_path / "t_with_counters.json.gz", launch(1, 0, 10, 20))
+    assert "is an input" in one_line(run("report", "--augment", f"{tmp_path}/", path, again, status=2)[1])
+    assert "standard input" in one_line(run("report", "--augment", tmp_path / "x.json", "-", status=2)[1])
 
 
 @real
@@ -328,10 +335,15 @@ class Counted:
 
     def join(self):
         """Adds each chosen operation to the ranges around its launch."""
-        for o in self.operations:
-            if o["chosen"] and o["launch"]:
-                for x in self.ranges[o["thread"]]:
-                    if x["begin"] <= o["launch"][0] < x["end"] and not x["name"].startswith("ProfilerStep#"):
+        for thread, ranges in self.ranges.items():
+            waiting, around = ranges[::-1], []
+            for o in sorted((o for o in self.operations if o["chosen"] and o["launch"] and o["thread"] == thread),
+                            key=lambda o: o["launch"]):
+                while waiting and waiting[-1]["begin"] <= o["launch"][0]:
+                    around.append(waiting.pop())
+                around = [x for x in around if x["end"] > o["launch"][0]]
+                for x in around:
+                    if not x["name"].startswith("ProfilerStep#"):
                         x["operations"].append(o)
         return [x for thread in self.ranges.values() for x in thread if x["operations"]]
 
@@ -415,3 +427,49 @@ def test_operators_against_an_independent_count(path):
         name: (len(values), *(sum(each) for each in zip(*values))) for name, values in spans.items()}
     assert sum(k["sum_ns"] for k in table(found, "annotation_kernels")) == sum(
         o["end"] - o["start"] for o in counted.operations if o["chosen"])
+
+
+class RandomTrace:
+    """Rows of nested operators and annotations of two threads, with launches on three streams."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.rows, self.correlation, self.end = [], 0, collections.Counter()
+        length = self.random.randint(20, 1500)
+        if self.random.random() < 0.5:
+            self.rows += [step(1, 0, length // 2, 99), step(2, length // 2 + 3, length // 3, 99)]
+        for thread in (42, 43):
+            self.put_calls(thread, 0, length, 0)
+        self.random.shuffle(self.rows)
+
+    def put_calls(self, thread, at, end, depth):
+        while at < end - 4:
+            if self.random.random() < 0.45 and depth < 5:
+                inner = min(end - 1, at + self.random.randint(5, 120))
+                make = self.random.choice([cpu_op, cpu_op, annotation])
+                self.rows.append(make(self.random.choice(["a", "b", "c"]), at, inner - at, thread))
+                self.put_calls(thread, at + 1, inner, depth + 1)
+                at = inner + self.random.randint(0, 3)
+            else:
+                at += self.put_launch(thread, at, min(self.random.choice([1, 3, 60]), end - at - 1))
+
+    def put_launch(self, thread, at, length):
+        self.correlation += 1
+        stream = self.random.choice([7, 8, 20])
+        start = max(self.end[stream] + self.random.choice([0, 1, 40]), at + self.random.choice([1, 5, 200]))
+        self.end[stream] = start + self.random.choice([0, 1, 4, 30])
+        if self.random.random() < 0.95:
+            self.rows.append(row("cuda_runtime", "cudaLaunchKernel", self.correlation, at, length, thread, cbid=211))
+        kind, name = self.random.choice([("kernel", "k"), ("kernel", "q"), ("gpu_memcpy", "Memcpy HtoD")])
+        self.rows.append(operation(kind, name, self.correlation, start, self.end[stream], stream))
+        self.rows[-1]["args"]["bytes"] = self.random.choice([0, 100, 5000])
+        return length + self.random.randint(0, 20)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_traces_against_an_independent_count(tmp_path, seed):
+    path = tmp_path / "t.json.gz"
+    with gzip.open(path, "wt") as f:
+        json.dump({"schemaVersion": 1, "traceEvents": RandomTrace(seed).rows}, f)
+    test_streams_and_counters_against_an_independent_count(path)
+    test_operators_against_an_independent_count(path)

@@ -85,6 +85,15 @@ def test_collectives_of_two_ranks(tmp_path):
     assert alone["bus_gb_per_s"] == pytest.approx(256 / 70000)
 
 
+def test_ranks_whose_clocks_differ(tmp_path):
+    """By its clock rank 1 begins after rank 0 has ended, so their times cannot be compared."""
+    paths = [rank_trace(tmp_path, 0, 0, 30), rank_trace(tmp_path, 1, 3, 70, baseTimeNanoseconds=10**18 + 500000)]
+    found = report(*paths)
+    assert {(c["matched"], c["late_rank"], c["waiting_ns"]) for c in table(found, "collectives")} == {
+        (0, None, None)}
+    assert {p["waiting_ns"] for p in table(found, "parts")} == {0}
+
+
 def test_bandwidth_of_each_type(tmp_path):
     """Each kernel takes 10 us on 4 ranks, with an input of 4000 bytes."""
     rows = []
@@ -136,6 +145,7 @@ def test_floating_point_operations(tmp_path):
     assert sorted((f["op"], f["flop_per_call"] or 0, f["calls"], f["kernel_ns"]) for f in found) == sorted(
         [(name, flop or 0, 1, 10000) for name, *_, flop in calls if name != "aten::addmm"]
         + [("aten::addmm", 120, 2, 20000)])
+    assert {f["sizes"] for f in found if f["op"] == "aten::addmm"} == {"[[5], [3, 4], [4, 5]]"}
     for f in found:
         assert f["tflop_per_s"] == (pytest.approx(f["flop_per_call"] / 10000 / 1000) if f["flop_per_call"] else None)
         assert f["share_ratio"] == f["kernel_ns"] / 120000
@@ -313,6 +323,11 @@ def test_the_line_nearest_to_late_launches(tmp_path):
     assert "cudaLaunchKernel (next known line: train.py:9 main)" in late["text"]
     (late,) = [f for f in report("--steps", "2", path)["findings"] if f["part"] == "cpu"]
     assert (late["where"]["line"], late["where"]["relation"]) == (None, None)
+    # Another thread launches, such as autograd's, which has no lines.
+    rows[4:] = [*launch(2, 60, 70, 80, thread=43), *launch(3, 450, 460, 470, thread=43), rows[-4]]
+    path.write_text(json.dumps({"traceEvents": rows, "syncline": {"version": "0.1.0"}}))
+    (late,) = [f for f in report(path)["findings"] if f["part"] == "cpu"]
+    assert (late["where"]["line"], late["where"]["relation"]) == (9, "after")
 
 
 def many_ranks(folder, ranks):

@@ -278,6 +278,20 @@ def test_job_in_hta(torch, name):
     check_hta(torch.tmp, {0: run.trace()}, job)
 
 
+def check_report(out):
+    """The report of both ranks matches their collectives, and names a line of the job."""
+    def report(*options):
+        return subprocess.run([harness.TOOL, "report", *options, out], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout
+    found = json.loads(report("--json"))
+    columns = [column["name"] for column in found["metrics"]["collectives"]["columns"]]
+    collectives = [dict(zip(columns, values)) for values in found["metrics"]["collectives"]["rows"]]
+    assert {c["rank"] for c in collectives if c["type"] == "all_reduce" and c["matched"]} == {0, 1}
+    assert str(JOBS / "ddp.py") in {finding["where"]["file"] for finding in found["findings"]}
+    lines = report().splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 100
+
+
 @pytest.mark.parametrize("name", full_but(["ddp"], RANKS, seconds=25))
 def test_job_of_ranks(torch, name):
     """Two ranks run under torchrun. test_ranks.py checks their results."""
@@ -299,6 +313,7 @@ def test_job_of_ranks(torch, name):
     if name == "ddp":
         for et in ets:
             check_simulated(et)
+        check_report(runs[1].out)
     check_hta(torch.tmp, traces, job)
 
 

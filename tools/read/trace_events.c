@@ -179,17 +179,23 @@ static struct range inside(const struct range *around, const struct sl_event *ev
     return r;
 }
 
+/* Returns the number of the innermost range of a stack that lasts until `end_ns`, or 0. */
+static uint32_t number_around(const struct range *stack, unsigned depth, uint64_t end_ns)
+{
+    while (depth && (!stack[depth - 1].number || stack[depth - 1].end_ns < end_ns))
+        depth--;
+    return depth ? stack[depth - 1].number : 0;
+}
+
 /* Passes on the operators and ranges of a stack that were not passed on yet. Returns the number of
  * the innermost. `*count` is the number of all that were passed on. */
 static uint32_t give_ranges(const struct sl_trace_events *t, struct range *stack, unsigned depth,
                             uint32_t thread, uint32_t *count)
 {
     unsigned first = depth;
-    uint32_t around;
 
-    while (first && (!stack[first - 1].number || stack[first - 1].kind == SL_TRACE_PYTHON))
+    while (first && !stack[first - 1].number)
         first--;
-    around = first ? stack[first - 1].number : 0;
     for (unsigned i = first; i < depth; i++) {
         const struct sl_event range = {.kind = stack[i].kind,
                                        .start_ns = stack[i].start_ns,
@@ -200,10 +206,10 @@ static uint32_t give_ranges(const struct sl_trace_events *t, struct range *stack
 
         if (range.kind == SL_TRACE_PYTHON)
             continue;
-        t->give_range(t->range_user, &range, around);
-        around = stack[i].number = ++*count;
+        t->give_range(t->range_user, &range, number_around(stack, i, range.end_ns));
+        stack[i].number = ++*count;
     }
-    return around;
+    return number_around(stack, depth, 0);
 }
 
 int sl_trace_events_end(struct sl_trace_events *t)

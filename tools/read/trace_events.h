@@ -85,7 +85,7 @@ struct sl_trace_step {
 
 /* Called at the end for each operator and range with a CUDA call inside, by thread and start, an
  * outer one before an inner one. The `order` of the event is its number, from 1 on. `around` is the
- * number of the next outer one; 0: none. */
+ * number of the next outer one that does not end before it; 0: none. */
 typedef void (*sl_trace_range_fn)(void *user, const struct sl_event *range, uint32_t around);
 
 struct sl_trace_events {

@@ -12,6 +12,7 @@
 #include "report/op_groups.h"
 
 #define KINDS_MAX 64
+#define SERIES    100 /* series that have all their points */
 
 /* What the key of an operation is found with. */
 struct keys {
@@ -103,6 +104,7 @@ static int walk(const struct sl_report *report, const struct sl_recording *r, in
         const struct sl_op_group *g = &groups.group[i];
         struct sl_counter counter = {.device = g->device,
                                      .stream = is_queue ? g->key : 0,
+                                     .counters = groups.groups,
                                      .name = is_queue ? 0 : keys.kind[g->key]};
 
         rc = (is_queue ? add_queued : add_copies)(&keys, &groups.op[g->first], g->end - g->first,
@@ -125,4 +127,13 @@ int sl_counters_bandwidth(const struct sl_report *report, const struct sl_record
                           sl_counter_fn fn, void *user)
 {
     return walk(report, r, 0, fn, user);
+}
+
+void sl_counter_thin(const struct sl_report *report, struct sl_counter *counter, double points)
+{
+    double all = (double)counter->counters * (double)report->recordings.count;
+    double share = SERIES * points / all;
+
+    points = share < points ? share : points;
+    sl_series_thin(&counter->series, points < 2 ? 2 : (size_t)points);
 }

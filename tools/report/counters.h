@@ -15,6 +15,7 @@ struct sl_counter {
     uint32_t stream;         /* of a queue */
     uint32_t name;           /* kind of the copy; 0: the counter is a queue */
     size_t things;           /* launches or copies of the chosen steps */
+    size_t counters;         /* number of counters of the recording */
     struct sl_series series; /* freed after the call */
 };
 
@@ -38,7 +39,11 @@ int sl_counters_bandwidth(const struct sl_report *report, const struct sl_record
 /* The setting of tables with points in time. */
 #define SL_SERIES_POINTS                                                                           \
     {                                                                                              \
-        "points", "", "most points of a series", 2, 1e6, 2000, NULL                                \
+        "points", "", "most points of a series; all together have 100 times as many at most", 2,   \
+            1e6, 2000, NULL                                                                        \
     }
+
+/* Leaves at most `points` points of a counter, or less if there are many counters. */
+void sl_counter_thin(const struct sl_report *report, struct sl_counter *counter, double points);
 
 #endif

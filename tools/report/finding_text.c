@@ -162,9 +162,11 @@ static void describe_late_rank(struct sl_report_finding *f, const struct sl_loss
     if (*loss->late_place)
         put(f->text,
             "in %s, %.0f %% of it for rank %" PRId64 ", which spends %s more %s in `%s` than the "
-            "mean, most before %s",
+            "mean, most %s %s",
             collective, 100 * loss->report->late_ratio, rank, sl_format_span(span, loss->late_ns),
-            per(loss), sl_part_name(loss->late_part), loss->late_place);
+            per(loss), sl_part_name(loss->late_part),
+            loss->late_part == SL_PART_SYNC || loss->late_part == SL_PART_COPY ? "in" : "before",
+            loss->late_place);
     else
         put(f->text, "in %s, %.0f %% of it for rank %" PRId64, collective,
             100 * loss->report->late_ratio, rank);

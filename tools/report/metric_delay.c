@@ -57,8 +57,9 @@ static void find_first(const struct sl_report *report, const struct sl_recording
     }
 }
 
+/* In the groups, `bytes` is the time to the first launch. */
 static void add_recording(const struct sl_report *report, const struct sl_recording *r,
-                          struct sl_sums *delay, struct sl_sums *to_launch)
+                          struct sl_sums *delay)
 {
     uint32_t *first = calloc(r->ranges + 1, sizeof(*first));
 
@@ -70,28 +71,30 @@ static void add_recording(const struct sl_report *report, const struct sl_record
     for (size_t i = 0; i < r->ranges; i++) {
         const struct sl_report_range *range = &r->range[i];
         const uint32_t key[SL_SUM_KEYS] = {range->name};
+        struct sl_sum *sum;
         uint64_t start_ns;
 
         if (!range->is_operator || !first[i + 1])
             continue;
         start_ns = r->op[first[i + 1] - 1].start_ns;
-        sl_sums_add(delay, key, start_ns > range->start_ns ? start_ns - range->start_ns : 0);
-        sl_sums_add(to_launch, key, launch_ns(r, first[i + 1]) - range->start_ns);
+        sum = sl_sums_add(delay, key, start_ns > range->start_ns ? start_ns - range->start_ns : 0);
+        if (sum)
+            sum->bytes += launch_ns(r, first[i + 1]) - range->start_ns;
     }
     free(first);
 }
 
 static void add_rank(const struct sl_report *report, size_t first, size_t end, struct sl_table *out)
 {
-    struct sl_sums delay = {0}, to_launch = {0};
+    struct sl_sums delay = {0};
 
     for (size_t i = first; i < end; i++)
-        add_recording(report, &report->recordings.of[i], &delay, &to_launch);
+        add_recording(report, &report->recordings.of[i], &delay);
     sl_sums_sort(&delay);
-    out->failed |= delay.failed || to_launch.failed;
+    out->failed |= delay.failed;
     for (size_t i = 0; i < delay.count && !out->failed; i++) {
         const struct sl_sum *sum = &delay.sum[i];
-        double to_launch_ns = sl_sum_mean(&to_launch.sum[sum->number]);
+        double to_launch_ns = (double)sum->bytes / (double)sum->count;
         struct sl_cell *row = sl_table_row(out);
 
         row[RANK] = sl_cell_id(sl_report_rank(&report->recordings.of[first]));
@@ -105,7 +108,6 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
         row[STD] = sl_cell_real(sl_sum_deviation(sum));
     }
     sl_sums_free(&delay);
-    sl_sums_free(&to_launch);
 }
 
 static void make(const struct sl_report *report, struct sl_table *out)

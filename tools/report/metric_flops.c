@@ -24,7 +24,7 @@ enum {
 static const struct sl_column columns[] = {
     [RANK] = {"rank", SL_COLUMN_COUNT, "rank of the process; none if the file does not name it"},
     [OP] = {"op", SL_COLUMN_TEXT, "operator of PyTorch"},
-    [SIZES] = {"sizes", SL_COLUMN_TEXT, "sizes of its inputs"},
+    [SIZES] = {"sizes", SL_COLUMN_TEXT, "sizes of its inputs, up to the last tensor"},
     [VALUES] = {"values", SL_COLUMN_TEXT,
                 "of a convolution: stride, padding and other inputs that are no tensors"},
     [CALLS] = {"calls", SL_COLUMN_COUNT, "calls that launched a kernel"},

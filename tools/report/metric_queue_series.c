@@ -34,7 +34,7 @@ static int add(void *user, const struct sl_report *report, const struct sl_recor
     struct sl_table *out = user;
     struct sl_series *s = &counter->series;
 
-    sl_series_thin(s, (size_t)sl_setting(&report->settings, out->metric, 0).number);
+    sl_counter_thin(report, counter, sl_setting(&report->settings, out->metric, 0).number);
     for (size_t i = 0; i < s->points; i++) {
         struct sl_cell *row = sl_table_row(out);
 

@@ -83,7 +83,8 @@ static void add_row(int64_t rank, uint8_t device, const char *part, const struct
     row[ALL] = sl_cell_number(s->all);
     row[FACTOR] = sl_cell_real(s->factor);
     row[PART_NS] = sl_cell_number(ns);
-    row[SCALED_NS] = sl_cell_number((uint64_t)((double)ns * s->factor + 0.5));
+    if ((double)ns * s->factor < (double)INT64_MAX) /* times may be wrong */
+        row[SCALED_NS] = sl_cell_number((uint64_t)((double)ns * s->factor + 0.5));
 }
 
 static void add_device(const struct sl_report *report, size_t first, size_t end, uint8_t device,

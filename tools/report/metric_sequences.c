@@ -88,7 +88,7 @@ static uint32_t root_of(const struct walk *w, const struct sl_report_op *op)
 static int sort_ops(struct walk *w, size_t keys, int by_root)
 {
     size_t *place = calloc(keys + 1, sizeof(*place));
-    uint32_t *sorted = malloc((w->ops + 1) * sizeof(*sorted));
+    uint32_t *sorted = calloc(w->ops + 1, sizeof(*sorted));
 
     for (size_t i = 0; place && sorted && i < w->ops; i++) {
         const struct sl_report_op *op = &w->r->op[w->op[i]];
@@ -117,7 +117,7 @@ static int begin(struct walk *w)
     const struct sl_recording *r = w->r;
 
     w->root = calloc(r->ranges + 1, sizeof(*w->root));
-    w->op = malloc((r->ops + 1) * sizeof(*w->op));
+    w->op = calloc(r->ops + 1, sizeof(*w->op));
     if (!w->root || !w->op)
         return -ENOMEM;
     find_roots(w);
@@ -190,10 +190,9 @@ static const char *text_of(const struct walk *w, size_t first, size_t length)
     return sl_report_name(w->report, sl_intern_put(w->report->recordings.names, text, at));
 }
 
-static void add_row(const struct walk *walks, int64_t rank, const struct sl_sum *sum,
+static void add_row(const struct walk *w, int64_t rank, const struct sl_sum *sum,
                     struct sl_table *out)
 {
-    const struct walk *w = &walks[sum->most_bytes >> 32];
     struct sl_cell *row = sl_table_row(out);
 
     row[RANK] = sl_cell_id(rank);
@@ -214,7 +213,10 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
     struct walk *walks = calloc(end - first, sizeof(*walks));
     struct sl_sums sums = {0};
 
-    out->failed |= !walks;
+    if (!walks) {
+        out->failed = 1;
+        return;
+    }
     for (size_t i = first; i < end && !out->failed; i++) {
         struct walk *w = &walks[i - first];
 
@@ -230,9 +232,13 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
     }
     sl_sums_sort(&sums);
     out->failed |= sums.failed;
-    for (size_t i = 0; i < sums.count && i < top && !out->failed; i++)
-        add_row(walks, sl_report_rank(&report->recordings.of[first]), &sums.sum[i], out);
-    for (size_t i = 0; walks && i < end - first; i++) {
+    for (size_t i = 0; i < sums.count && i < top && !out->failed; i++) {
+        const struct walk *w = &walks[sums.sum[i].most_bytes >> 32];
+
+        if (w->r)
+            add_row(w, sl_report_rank(w->r), &sums.sum[i], out);
+    }
+    for (size_t i = 0; i < end - first; i++) {
         free(walks[i].root);
         free(walks[i].op);
     }

@@ -21,7 +21,8 @@ enum sl_near {
 const char *sl_near_name(enum sl_near near);
 
 /* Looks at all gaps with time in `part` that ended with a launch of this place and name, in the
- * chosen steps. For each, takes the site of the same thread and step that is nearest in time.
+ * chosen steps. For each, takes the site of the same step that is nearest in time, if possible
+ * of the same thread.
  * Returns the line with most idle time, or 0 if there is none. Sets *near. */
 uint32_t sl_near_line(const struct sl_report *report, enum sl_part part, uint32_t place,
                       uint32_t name, enum sl_near *near);

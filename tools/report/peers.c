@@ -12,6 +12,8 @@
 
 #include "event/collective.h"
 
+#define CLOCK_ERROR_NS 50000 /* more than clocks of GPUs of one host differ */
+
 struct member {
     uint64_t step; /* number of the step; 0: the time between steps, or no steps */
     uint32_t group, order;
@@ -114,14 +116,41 @@ static int is_whole(const struct sl_recordings *all, const struct member *m, siz
     return 1;
 }
 
-static void set_last(struct sl_recordings *all, const struct member *m, size_t size,
-                     struct sl_peers *out)
+static const struct member *last_of(const struct member *m, size_t size)
 {
     const struct member *last = m;
-    uint64_t late_ns = 0;
 
     for (size_t i = 1; i < size; i++)
         last = m[i].start_ns > last->start_ns ? &m[i] : last;
+    return last;
+}
+
+/* Returns 1 if a member of the call ended before the last began, although each needs data of all.
+ * Then the clocks differ, or the members are of several calls. */
+static int is_impossible(const struct sl_recordings *all, const struct member *m, size_t size)
+{
+    int64_t last_ns = last_of(m, size)->start_ns;
+
+    for (size_t i = 0; i < size; i++) {
+        const struct sl_report_op *op = &all->of[m[i].recording].op[m[i].op];
+
+        if (op->collective != SL_COLLECTIVE_ALL_REDUCE &&
+            op->collective != SL_COLLECTIVE_ALL_GATHER &&
+            op->collective != SL_COLLECTIVE_REDUCE_SCATTER &&
+            op->collective != SL_COLLECTIVE_ALL_TO_ALL)
+            return 0;
+        if (m[i].start_ns + (int64_t)(op->end_ns - op->start_ns) + CLOCK_ERROR_NS < last_ns)
+            return 1;
+    }
+    return 0;
+}
+
+static void set_last(struct sl_recordings *all, const struct member *m, size_t size,
+                     struct sl_peers *out)
+{
+    const struct member *last = last_of(m, size);
+    uint64_t late_ns = 0;
+
     for (size_t i = 0; i < size; i++) {
         struct sl_peers *peers = &out[m[i].recording];
 
@@ -152,10 +181,32 @@ void sl_peers_free(struct sl_peers *p)
     *p = (struct sl_peers){0};
 }
 
+/* Matches the calls of a group, if all are possible. Returns their number. */
+static int64_t match_group(struct sl_recordings *all, const struct member *member, size_t count,
+                           struct sl_peers *out)
+{
+    int64_t matched = 0;
+    size_t size;
+
+    for (size_t i = 0; i < count; i += size) {
+        size = call_size(&member[i], count - i);
+        if (is_whole(all, &member[i], size) && is_impossible(all, &member[i], size))
+            return 0;
+    }
+    for (size_t i = 0; i < count; i += size) {
+        size = call_size(&member[i], count - i);
+        if (!is_whole(all, &member[i], size))
+            continue;
+        set_last(all, &member[i], size, out);
+        matched++;
+    }
+    return matched;
+}
+
 int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out)
 {
     struct member *member = NULL;
-    size_t most = 1, count = 0, size;
+    size_t most = 1, count = 0, end;
     int64_t matched = 0;
 
     for (size_t i = 0; i < all->count; i++)
@@ -169,12 +220,10 @@ int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out)
         number(member, count);
         qsort(member, count, sizeof(*member), order_of_members);
     }
-    for (size_t i = 0; i < count; i += size) {
-        size = call_size(&member[i], count - i);
-        if (!is_whole(all, &member[i], size))
-            continue;
-        set_last(all, &member[i], size, out);
-        matched++;
+    for (size_t i = 0; i < count; i = end) {
+        for (end = i; end < count && member[end].group == member[i].group; end++)
+            ;
+        matched += match_group(all, &member[i], end - i, out);
     }
     free(member);
     return matched;

@@ -5,6 +5,10 @@
  * step. A collective is matched only if the recordings of all ranks of its group are there, are of
  * one host (whose ranks share a clock), and have the same number of collectives in the step.
  *
+ * Files of torch.profiler do not name their host. So a group is not matched at all if one of its
+ * all-reduces, all-gathers, reduce-scatters or all-to-alls ended on a rank before the last rank
+ * began it: then the clocks differ.
+ *
  * Threads: one owner. Memory: 32 bytes for each collective while they are matched.
  */
 #ifndef SL_REPORT_PEERS_H

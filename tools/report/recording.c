@@ -33,6 +33,7 @@ struct reading {
     struct sl_report_wait *found;
     size_t founds, found_slots;
     uint64_t last_launch; /* correlation id of the last launch */
+    int has_launched;     /* 1: an operation of the last launch has come */
     int failed;           /* -ENOMEM */
 };
 
@@ -126,7 +127,10 @@ static void take_op(struct reading *r, const struct sl_event *ev)
     op->end_ns = ev->end_ns;
     op->correlation = ev->correlation;
     op->bytes = ev->u.op.bytes;
-    op->launch = out->launches && r->last_launch == ev->correlation ? (uint32_t)out->launches : 0;
+    if (out->launches && r->last_launch == ev->correlation) {
+        op->launch = (uint32_t)out->launches;
+        r->has_launched = 1;
+    }
     op->name = shared(r, ev->name);
     op->stream = ev->stream;
     op->graph = ev->graph;
@@ -172,8 +176,9 @@ static void take_call(struct reading *r, const struct sl_event *ev)
     }
     /* Whether a call launches is known only when its operation comes, so a call without one is
      * overwritten by the next. */
-    if (out->launches && (!out->ops || out->op[out->ops - 1].launch != out->launches))
+    if (out->launches && !r->has_launched)
         out->launches--;
+    r->has_launched = 0;
     launch = append(r, (void **)&out->launch, &out->launches, &r->launch_slots, sizeof(*launch));
     if (!launch)
         return;
@@ -336,6 +341,21 @@ static void take_load(struct reading *r, const struct sl_trace_row *row)
             .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number)};
 }
 
+/* Returns the sizes of inputs without the last ones, "[]", which are no tensors. */
+static uint32_t put_sizes(struct reading *r, struct sl_text text)
+{
+    char plain[256];
+    size_t size = text.size;
+
+    while (size > 2 && memchr("[], ", text.data[size - 1], 4))
+        size--;
+    if (size + 2 >= sizeof(plain) || size == text.size || size <= 2)
+        return put_text(r, text);
+    memcpy(plain, text.data, size);
+    memcpy(plain + size, "]]", 2);
+    return put_text(r, (struct sl_text){plain, size + 2});
+}
+
 static void take_product(struct reading *r, const struct sl_trace_row *row)
 {
     struct sl_report_product *p =
@@ -347,7 +367,7 @@ static void take_product(struct reading *r, const struct sl_trace_row *row)
             .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
             .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number),
             .name = put_text(r, row->name),
-            .sizes = put_text(r, row->dims),
+            .sizes = put_sizes(r, row->dims),
             .values = sl_product_has_values(row->name) ? put_text(r, row->values) : 0};
 }
 

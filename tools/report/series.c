@@ -139,7 +139,7 @@ void sl_series_thin(struct sl_series *s, size_t most)
         if (s->point[i].counts)
             s->point[kept++] = s->point[i];
     s->points = kept;
-    if (kept <= most)
+    if (kept <= most || slices == 0)
         return;
     begin_ns = s->point[0].ns;
     slice_ns = (s->point[kept - 1].ns - begin_ns) / slices + 1;

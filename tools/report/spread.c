@@ -39,7 +39,8 @@ uint64_t sl_spread_limit(uint64_t *ns, size_t count, double deviations, double l
         ns[i] = ns[i] > median ? ns[i] - median : median - ns[i];
     spread = deviations * (double)sl_spread_median(ns, count);
     least = least_ratio * (double)median;
-    return median + (uint64_t)(spread > least ? spread : least);
+    spread = spread > least ? spread : least;
+    return spread < (double)(INT64_MAX - median) ? median + (uint64_t)spread : UINT64_MAX;
 }
 
 static int ascending_slope(const void *a, const void *b)
