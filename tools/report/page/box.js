@@ -1,13 +1,28 @@
-/* box.js - the frame of a chart: its title, choices, key, buttons and hint, and when it is drawn. */
+/* box.js - the frame of a chart: its title, choices, key, buttons and hint, and when it is
+ * drawn. */
 
-/* The colours of Okabe and Ito, which people who confuse colours can tell apart. Idle time is hatched. */
+/* The colours of Okabe and Ito, which people who confuse colours can tell apart. Idle time is
+ * hatched. */
 const PARTS = {
-    compute: "#0072b2", transfer: "#e69f00", waiting: "#d55e00", copy: "#009e73", sync: "#cc79a7",
-    cpu: "#f0e442", loader: "#56b4e9", launch: "#b5b5b5", queued: "#a9835a", unknown: "#77777b",
+    compute: "#0072b2",
+    transfer: "#e69f00",
+    waiting: "#d55e00",
+    copy: "#009e73",
+    sync: "#cc79a7",
+    cpu: "#f0e442",
+    loader: "#56b4e9",
+    launch: "#b5b5b5",
+    queued: "#a9835a",
+    unknown: "#77777b",
 };
 const IDLE = ["sync", "cpu", "loader", "launch", "queued", "unknown"];
-const CLASSES = { compute: PARTS.compute, communication: PARTS.transfer, copy: PARTS.copy };
-const COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#a9835a", "#8c8c8c"];
+const CLASSES = {
+    compute: PARTS.compute,
+    communication: PARTS.transfer,
+    copy: PARTS.copy
+};
+const COLORS =
+    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#a9835a", "#8c8c8c"];
 const FONT = "px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
 
 const charts = []; /* all on the page */
@@ -44,8 +59,9 @@ function fillOf(ctx, { color, isHatched }) {
 
 /* Black or white, whichever can be read on a colour. */
 function inkOn(color) {
-    const [r, g, b] = [1, 3, 5].map(i => parseInt(color.slice(i, i + 2), 16) / 255).map(
-        v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = [1, 3,
+        5].map(i => parseInt(color.slice(i, i + 2), 16) /
+                  255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000000" : "#ffffff";
 }
 
@@ -96,7 +112,8 @@ function swatch(parent, { color, isHatched }) {
 
 /* Draws the chart with its title and key on one canvas. */
 function pictureOf(figure, title, key) {
-    const from = figure.querySelector(".plot canvas"), scale = devicePixelRatio, width = from.width / scale;
+    const from = figure.querySelector(".plot canvas"), scale = devicePixelRatio,
+          width = from.width / scale;
     const lines = [[]];
     const sketch = make("canvas").getContext("2d");
     sketch.font = `12${FONT}`;
@@ -128,9 +145,9 @@ function pictureOf(figure, title, key) {
     return ctx.canvas;
 }
 
-/* Adds a chart. Each of `choices` is {label, values}, with values [[value, text]...]; null is left out.
- * `draw(host, width, ...chosen)` returns what is drawn as {key, columns, rows}. It is called again
- * for other choices, colours and widths. */
+/* Adds a chart. Each of `choices` is {label, values}, with values [[value, text]...]; null is
+ * left out. `draw(host, width, ...chosen)` returns what is drawn as {key, columns, rows}. It is
+ * called again for other choices, colours and widths. */
 function addChart(section, title, choices, draw) {
     const figure = make("figure", section, undefined, "chart");
     const head = make("figcaption", figure);
@@ -151,8 +168,12 @@ function addChart(section, title, choices, draw) {
         element.onclick = action;
     };
     let drawn;
-    button("CSV", () => download(`${name}.csv`, new Blob([csvOf(drawn.columns, drawn.rows)], { type: "text/csv" })));
-    button("PNG", () => pictureOf(figure, title, drawn.key).toBlob(blob => download(`${name}.png`, blob), "image/png"));
+    button("CSV",
+        () => download(
+            `${name}.csv`, new Blob([csvOf(drawn.columns, drawn.rows)], { type: "text/csv" })));
+    button("PNG",
+        () => pictureOf(figure, title, drawn.key)
+                  .toBlob(blob => download(`${name}.png`, blob), "image/png"));
     const key = make("ul", figure, undefined, "key");
     const host = make("div", figure, undefined, "plot");
     figure.setAttribute("role", "group");
@@ -162,7 +183,9 @@ function addChart(section, title, choices, draw) {
             host.plot?.destroy();
             host.plot = null;
             host.replaceChildren();
-            const width = document.documentElement.hasAttribute("data-print") ? 680 : Math.max(320, host.clientWidth);
+            const width = document.documentElement.hasAttribute("data-print") ?
+                680 :
+                Math.max(320, host.clientWidth);
             drawn = draw(host, width, ...selects.map(select => select.value));
             key.replaceChildren();
             for (const item of drawn.key) {
@@ -178,11 +201,20 @@ function addChart(section, title, choices, draw) {
     chart.redraw();
 }
 
-const UNITS = { label: "Unit", values: [["percent", "percent"], ["time", "time"]] };
+const UNITS = {
+    label: "Unit",
+    values: [["percent", "percent"], ["time", "time"]]
+};
 
 /* The choice of a rank, if there are several. */
 function rankChoice(rows, all) {
     const ranks = distinct(rows.map(r => r.rank)).sort((a, b) => a - b);
-    return { label: "Rank", values: [...(ranks.length > 1 && all ? [["all", all]] : []), ...ranks.map(r => [String(r), String(r ?? "\u2013")])] };
+    return {
+        label: "Rank",
+        values: [
+            ...(ranks.length > 1 && all ? [["all", all]] : []),
+            ...ranks.map(r => [String(r), String(r ?? "\u2013")])
+        ]
+    };
 }
 const ofRank = (rows, rank) => rank === "all" ? rows : rows.filter(r => String(r.rank) === rank);

@@ -1,10 +1,10 @@
-/* data.js - the report in the page, and how its values are shown. Every text of the report is set as
- * text, never as HTML. */
+/* data.js - the report in the page, and how its values are shown. Every text of the report is
+ * set as text, never as HTML. */
 
 let report;
 
-/* Reads the report: JSON, compressed, in base64 (struct sl_report_page in print.h). Times of the file
- * are counted from the first of them, because they are too large for JavaScript's numbers. */
+/* Reads the report: JSON, compressed, in base64 (struct sl_report_page in print.h). Times of the
+ * file are counted from the first of them, because they are too large for JavaScript's numbers. */
 async function readReport() {
     const text = document.getElementById("report").textContent;
     const packed = Uint8Array.from(atob(text), c => c.charCodeAt(0));
@@ -24,8 +24,9 @@ async function readReport() {
             if (time !== null && !(report.begin <= time))
                 report.begin = time;
     for (const table of Object.values(report.metrics)) {
-        const columns = table.columns.map((column, i) => !column.isTime ? table.values[i] :
-            table.values[i].map(time => time === null ? null : Number(time - report.begin)));
+        const columns = table.columns.map((column, i) => !column.isTime ?
+                table.values[i] :
+                table.values[i].map(time => time === null ? null : Number(time - report.begin)));
         table.rows = columns[0].map((_, row) => columns.map(values => values[row]));
     }
 }
@@ -62,11 +63,13 @@ const span = ns => scaled(ns, [["s", 1e9], ["ms", 1e6], ["us", 1e3]], "ns");
 const bytes = count => scaled(count, [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]], "B");
 const percent = value => `${value.toFixed(value >= 99.95 ? 0 : 1)} %`;
 const speed = value => `${plain(value)} GB/s`;
-const plain = value => Number.isInteger(value) ? value.toLocaleString("en-US").replaceAll(",", "\u2009")
-                                               : value.toPrecision(4).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+const plain = value => Number.isInteger(value) ?
+    value.toLocaleString("en-US").replaceAll(",", "\u2009") :
+    value.toPrecision(4).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
 
 /* The same without digits that say nothing, for the marks of an axis. */
-const mark = format => value => value === 0 ? "0" : format(value).replace(/(\.\d*?)0+(?= |$)/, "$1").replace(/\.(?= |$)/, "");
+const mark = format => value =>
+    value === 0 ? "0" : format(value).replace(/(\.\d*?)0+(?= |$)/, "$1").replace(/\.(?= |$)/, "");
 
 /* A kernel's name without its result and its parameters, which say little and take much room. */
 function kernelName(name) {
@@ -81,26 +84,34 @@ function kernelName(name) {
 /* A line of code without the folders of the file. */
 const lineName = name => name.replace(/\/\S*\/(?=[^/\s]+:\d)/, "");
 
-const isId = name => /^(rank|device|step|stream|context|correlation|pid|tid|bin|node|graph)(_|$)/.test(name);
+const isId = name =>
+    /^(rank|device|step|stream|context|correlation|pid|tid|bin|node|graph)(_|$)/.test(name);
 
 function shown(value, column) {
     if (value === null)
         return "\u2013";
     switch (column.unit) {
-    case "ns": return span(value);
-    case "bytes": return bytes(value);
-    case "ratio": return `${(100 * value).toFixed(1)} %`;
-    case "text": return value;
-    default: return isId(column.name) ? String(value) : plain(value);
+        case "ns":
+            return span(value);
+        case "bytes":
+            return bytes(value);
+        case "ratio":
+            return `${(100 * value).toFixed(1)} %`;
+        case "text":
+            return value;
+        default:
+            return isId(column.name) ? String(value) : plain(value);
     }
 }
 
 /* Returns the value as the file has it. */
-const exact = (value, column) => column.isTime && value !== null ? String(report.begin + BigInt(value)) : value;
+const exact = (value, column) =>
+    column.isTime && value !== null ? String(report.begin + BigInt(value)) : value;
 
 function csvOf(columns, rows) {
     const quoted = value => value === null || value === undefined ? "" :
-        /[",\r\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
+        /[",\r\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` :
+                                         String(value);
     return [columns, ...rows].map(row => row.map(quoted).join(",") + "\r\n").join("");
 }
 
@@ -116,7 +127,9 @@ function download(name, blob) {
 
 function rowsOf(name) {
     const table = report.metrics[name];
-    return table ? table.rows.map(row => Object.fromEntries(table.columns.map((c, i) => [c.name, row[i]]))) : [];
+    return table ?
+        table.rows.map(row => Object.fromEntries(table.columns.map((c, i) => [c.name, row[i]]))) :
+        [];
 }
 
 function groupBy(rows, key) {
@@ -135,7 +148,8 @@ const distinct = values => [...new Set(values)];
 
 /* Returns a function that names the rank of a row, and its device if a rank uses several. */
 function namer(rows) {
-    const several = [...groupBy(rows, r => r.rank).values()].some(of => distinct(of.map(r => r.device)).length > 1);
+    const several = [...groupBy(rows, r => r.rank).values()].some(
+        of => distinct(of.map(r => r.device)).length > 1);
     return row => {
         const rank = row.rank === null || row.rank === undefined ? "all" : `rank ${row.rank}`;
         return several && row.device !== null ? `${rank} GPU ${row.device}` : rank;
@@ -156,10 +170,12 @@ function thinned(x, y) {
     for (let i = 0; i < x.length; i += size) {
         let low = i, high = i;
         for (let k = i; k < Math.min(i + size, x.length); k++) {
-            if (y[k] < y[low]) low = k;
-            if (y[k] > y[high]) high = k;
+            if (y[k] < y[low])
+                low = k;
+            if (y[k] > y[high])
+                high = k;
         }
-        for (const k of low < high ? [low, high] : low > high ? [high, low] : [low]) {
+        for (const k of low<high ? [low, high] : low>high ? [high, low] : [low]) {
             out[0].push(x[k]);
             out[1].push(y[k]);
         }

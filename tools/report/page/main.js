@@ -2,8 +2,17 @@
 
 const GROUPS = [
     ["Where the time went", ["parts", "steps", "ranks", "overlap", "busy"]],
-    ["Why the GPUs were idle", ["idle", "waits", "streams", "launch", "launch_outliers", "delay", "queue", "queue_series"]],
-    ["What ran", ["kernels", "short_kernels", "annotations", "annotation_kernels", "sequences", "flops", "graphs"]],
+    [
+        "Why the GPUs were idle",
+        ["idle", "waits", "streams", "launch", "launch_outliers", "delay", "queue", "queue_series"]
+    ],
+    [
+        "What ran",
+        [
+            "kernels", "short_kernels", "annotations", "annotation_kernels", "sequences", "flops",
+            "graphs"
+        ]
+    ],
     ["Memory", ["copies", "bandwidth", "bandwidth_series"]],
     ["Communication", ["collectives", "stragglers"]],
     ["Recording", ["cost", "scaled"]],
@@ -11,15 +20,23 @@ const GROUPS = [
 
 /* What the first screen calls the parts. */
 const LOSSES = {
-    transfer: "Communication", waiting: "Rank late", copy: "Copies", sync: "CPU waits", cpu: "CPU late", loader: "Data loading",
-    launch: "Launch latency", queued: "Queued", unknown: "Unknown",
+    transfer: "Communication",
+    waiting: "Rank late",
+    copy: "Copies",
+    sync: "CPU waits",
+    cpu: "CPU late",
+    loader: "Data loading",
+    launch: "Launch latency",
+    queued: "Queued",
+    unknown: "Unknown",
 };
 
 function addOverview(section) {
     const rows = inSteps(rowsOf("parts")), parts = Object.keys(PARTS).map(partEntry);
     if (!rows.length)
         return;
-    const bar = make("div", section, undefined, "overview"), total = sum(rows, row => row.step_ns) || 1;
+    const bar = make("div", section, undefined, "overview"),
+          total = sum(rows, row => row.step_ns) || 1;
     bar.setAttribute("aria-hidden", "true");
     for (const part of parts) {
         const share = 100 * sum(rows, row => row[`${part.name}_ns`]) / total;
@@ -52,7 +69,8 @@ function addFindings(main) {
         make("div", text, finding.text);
         if (finding.advice)
             make("div", text, finding.advice, "advice");
-        make("div", text, `${finding.sure}, on ${finding.ranks} rank${finding.ranks === 1 ? "" : "s"}`, "quiet");
+        make("div", text,
+            `${finding.sure}, on ${finding.ranks} rank${finding.ranks === 1 ? "" : "s"}`, "quiet");
     }
     for (const note of report.notes ?? [])
         make("p", section, note, "quiet");
@@ -95,9 +113,13 @@ function addPage() {
     addOverview(document.getElementById("summary"));
     make("a", contents, "The largest losses").href = "#losses";
     addFindings(main);
-    const all = Object.keys(report.metrics), names = all.filter(name => report.metrics[name].rows.length), known = GROUPS.flatMap(([, group]) => group);
-    const groups = [...GROUPS.map(([title, group]) => [title, group.filter(name => names.includes(name))]),
-                    ["More tables", names.filter(name => !known.includes(name))]];
+    const all = Object.keys(report.metrics),
+          names = all.filter(name => report.metrics[name].rows.length),
+          known = GROUPS.flatMap(([, group]) => group);
+    const groups = [
+        ...GROUPS.map(([title, group]) => [title, group.filter(name => names.includes(name))]),
+        ["More tables", names.filter(name => !known.includes(name))]
+    ];
     for (const [title, group] of groups) {
         if (!group.length)
             continue;
@@ -114,25 +136,27 @@ function redrawAll() {
     charts.forEach(chart => chart.redraw());
 }
 
-readReport().then(() => {
-    readLook();
-    addPage();
-    let width = innerWidth, timer;
-    addEventListener("resize", () => {
-        clearTimeout(timer);
-        if (innerWidth !== width)
-            timer = setTimeout(redrawAll, 150);
-        width = innerWidth;
+readReport().then(
+    () => {
+        readLook();
+        addPage();
+        let width = innerWidth, timer;
+        addEventListener("resize", () => {
+            clearTimeout(timer);
+            if (innerWidth !== width)
+                timer = setTimeout(redrawAll, 150);
+            width = innerWidth;
+        });
+        matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+        const print = isOn => {
+            document.documentElement.toggleAttribute("data-print", isOn);
+            redrawAll();
+        };
+        addEventListener("beforeprint", () => print(true));
+        addEventListener("afterprint", () => print(false));
+        document.documentElement.dataset.ready = "";
+    },
+    () => {
+        document.getElementById("verdict").textContent =
+            "This page cannot be shown: it needs a browser of 2023 or newer (DecompressionStream).";
     });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
-    const print = isOn => {
-        document.documentElement.toggleAttribute("data-print", isOn);
-        redrawAll();
-    };
-    addEventListener("beforeprint", () => print(true));
-    addEventListener("afterprint", () => print(false));
-    document.documentElement.dataset.ready = "";
-}, () => {
-    document.getElementById("verdict").textContent =
-        "This page cannot be shown: it needs a browser of 2023 or newer (DecompressionStream).";
-});

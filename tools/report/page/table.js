@@ -1,5 +1,5 @@
-/* table.js - the tables: sorted by a click on a column, filtered, saved as CSV. They are the accessible
- * form of the charts. */
+/* table.js - the tables: sorted by a click on a column, filtered, saved as CSV. They are the
+ * accessible form of the charts. */
 
 const ROWS_SHOWN = 100;
 
@@ -23,9 +23,12 @@ function addTable(section, name, table) {
     const wanted = () => {
         const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
         const rows = words.length ? table.rows.filter(row => {
-            const text = row.map((value, i) => `${value}\n${shown(value, table.columns[i])}`).join("\n").toLowerCase();
+            const text = row.map((value, i) => `${value}\n${shown(value, table.columns[i])}`)
+                             .join("\n")
+                             .toLowerCase();
             return words.every(word => text.includes(word));
-        }) : table.rows.slice();
+        }) :
+                                    table.rows.slice();
         if (sorted >= 0)
             rows.sort((a, b) => {
                 const [x, y] = [a[sorted], b[sorted]], sign = isDown ? -1 : 1;
@@ -42,19 +45,23 @@ function addTable(section, name, table) {
             const line = make("tr", body);
             row.forEach((value, i) => {
                 const column = table.columns[i];
-                const cell = make("td", line, shown(value, column), column.type === "string" ? "text" : "");
+                const cell =
+                    make("td", line, shown(value, column), column.type === "string" ? "text" : "");
                 if (column.type === "string" && value !== null)
                     cell.title = value.slice(0, 1000);
             });
         }
-        count.textContent = visible.length < rows.length ? `${visible.length} of ${rows.length} rows` :
-            rows.length < table.rows.length ? `${rows.length} of ${table.rows.length} rows` : `${rows.length} row${rows.length === 1 ? "" : "s"}`;
+        count.textContent = visible.length < rows.length ?
+            `${visible.length} of ${rows.length} rows` :
+            rows.length < table.rows.length ? `${rows.length} of ${table.rows.length} rows` :
+                                              `${rows.length} row${rows.length === 1 ? "" : "s"}`;
         more.hidden = visible.length === rows.length;
     };
     table.columns.forEach((column, i) => {
         const cell = make("th", head, undefined, column.type === "string" ? "text" : "");
         cell.scope = "col";
-        const button = make("button", cell, column.name.replace(/_(ns|bytes|ratio)$/, "").replaceAll("_", " "));
+        const button = make(
+            "button", cell, column.name.replace(/_(ns|bytes|ratio)$/, "").replaceAll("_", " "));
         button.title = column.isTime ? `${column.meaning}; shown from the first` : column.meaning;
         button.onclick = () => {
             isDown = sorted === i ? !isDown : column.type === "number" && !isId(column.name);
@@ -66,15 +73,18 @@ function addTable(section, name, table) {
     });
     filter.oninput = fill;
     save.setAttribute("aria-label", `Save the table ${name} as CSV`);
-    save.onclick = () => download(`${name}.csv`, new Blob([csvOf(table.columns.map(c => c.name),
-        wanted().map(row => row.map((value, i) => exact(value, table.columns[i]))))],
-                                                          { type: "text/csv" }));
+    save.onclick = () => download(`${name}.csv`,
+        new Blob([csvOf(table.columns.map(c => c.name),
+                     wanted().map(row => row.map((value, i) => exact(value, table.columns[i]))))],
+            { type: "text/csv" }));
     more.onclick = () => {
         isAll = true;
         fill();
     };
     fill();
     if (table.rows.length < table.total)
-        make("p", section, `The page has ${table.rows.length} of ${table.total} rows of this table. ` +
-             "--csv and --json have all.", "quiet");
+        make("p", section,
+            `The page has ${table.rows.length} of ${table.total} rows of this table. ` +
+                "--csv and --json have all.",
+            "quiet");
 }
