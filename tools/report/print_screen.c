@@ -17,6 +17,7 @@
 #define TEXT_WIDTH    45
 #define FULL_WIDTH    98
 #define LINES         40
+#define TITLE_WIDTH   60
 #define BAR           12
 #define FINDINGS      5
 #define RANKS         8
@@ -224,16 +225,22 @@ static size_t paragraph_lines(const char *text)
     return lines;
 }
 
-/* Prints a text in lines of the full width. */
-static void put_paragraph(FILE *f, const char *text)
+/* Prints a text in lines of the full width, the first after `indent` spaces. */
+static void put_lines(FILE *f, int indent, const char *text)
 {
     while (*text) {
         const char *next;
         size_t size = line_size(text, FULL_WIDTH, &next);
 
-        fprintf(f, " %.*s\n", (int)size, text);
+        fprintf(f, "%*s%.*s\n", indent, "", (int)size, text);
+        indent = 1;
         text = next;
     }
+}
+
+static void put_paragraph(FILE *f, const char *text)
+{
+    put_lines(f, 1, text);
 }
 
 static void put_finding(FILE *f, const struct sl_report_finding *it, size_t number, size_t ranks,
@@ -520,44 +527,6 @@ static void put_missing(FILE *f, const struct sl_report *report)
 
 /* ---- all of it ---- */
 
-static void put_top(FILE *f, const struct sl_report *report,
-                    const struct sl_report_findings *findings)
-{
-    fprintf(f, "%s: ", sl_report_title(report));
-    sl_report_print_head(f, report, findings);
-    fputs("\n", f);
-    if (findings->time.length_ns == 0) {
-        fputs("\n No GPU operation in the chosen steps, so there is nothing to report.\n", f);
-        return;
-    }
-    fputs("\n ", f);
-    sl_report_print_verdict(f, report, findings);
-    fputs("\n", f);
-    put_paragraph(f, findings->launches);
-}
-
-/* Prints what comes last. Of the notes, as many as have room. */
-static void put_bottom(FILE *f, const struct sl_report *report,
-                       const struct sl_report_findings *findings)
-{
-    size_t left = NOTE_LINES;
-
-    fputs("\n", f);
-    for (size_t i = 0; i < findings->notes; i++) {
-        size_t lines = paragraph_lines(findings->note[i]);
-
-        if (lines > left)
-            continue;
-        left -= lines;
-        put_paragraph(f, findings->note[i]);
-    }
-    put_missing(f, report);
-    fputs(
-        " more: --only idle,waits,steps,ranks,launch,collectives (--help lists all) | --html OUT | "
-        "--json\n",
-        f);
-}
-
 /* A piece of the screen. */
 struct piece {
     FILE *f;
@@ -588,6 +557,63 @@ static void piece_put(FILE *f, struct piece *p)
     if (p->text)
         fwrite(p->text, 1, p->size, f);
     free(p->text);
+}
+
+/* Prints what `print` prints, after a title if there is one, in lines of the full width. */
+static void put_sentence(FILE *f, const struct sl_report *report,
+                         const struct sl_report_findings *findings, const char *title,
+                         void (*print)(FILE *f, const struct sl_report *report,
+                                       const struct sl_report_findings *findings))
+{
+    struct piece p;
+
+    if (piece_begin(&p)) {
+        fprintf(p.f, *title ? "%s: " : "%s", title);
+        print(p.f, report, findings);
+    }
+    piece_end(&p);
+    if (p.text)
+        put_lines(f, *title == '\0', p.text);
+    free(p.text);
+}
+
+static void put_top(FILE *f, const struct sl_report *report,
+                    const struct sl_report_findings *findings)
+{
+    const char *title = sl_report_title(report);
+    char shorter[TITLE_WIDTH + 1];
+
+    put_sentence(f, report, findings, sl_short_name(shorter, TITLE_WIDTH, title, strlen(title)),
+                 sl_report_print_head);
+    if (findings->time.length_ns == 0) {
+        fputs("\n No GPU operation in the chosen steps, so there is nothing to report.\n", f);
+        return;
+    }
+    fputs("\n", f);
+    put_sentence(f, report, findings, "", sl_report_print_verdict);
+    put_paragraph(f, findings->launches);
+}
+
+/* Prints what comes last. Of the notes, as many as have room. */
+static void put_bottom(FILE *f, const struct sl_report *report,
+                       const struct sl_report_findings *findings)
+{
+    size_t left = NOTE_LINES;
+
+    fputs("\n", f);
+    for (size_t i = 0; i < findings->notes; i++) {
+        size_t lines = paragraph_lines(findings->note[i]);
+
+        if (lines > left)
+            continue;
+        left -= lines;
+        put_paragraph(f, findings->note[i]);
+    }
+    put_missing(f, report);
+    fputs(
+        " more: --only idle,waits,steps,ranks,launch,collectives (--help lists all) | --html OUT | "
+        "--json\n",
+        f);
 }
 
 /* Prints the losses, the largest first, as far as `lines` allow. Returns the lines that are left.
