@@ -299,6 +299,15 @@ def test_sentences_of_the_first_screen(tmp_path):
     assert "by the factor 2.50: --only scaled" in text
 
 
+def test_a_long_first_line_is_wrapped(tmp_path):
+    path = tmp_path / f"{'long-' * 40}.json"
+    path.write_text(json.dumps({
+        "traceEvents": [step(10**18, 0, 100), *launch(1, 5, 10, 110)], "host_name": "h" * 60,
+        "syncline": {"version": "0.1.0", "job": "j" * 70}}))
+    _, text = screen(path)
+    assert f"1 rank on {'h' * 60}, 1 GPU; steps {10**18}..{10**18} of 100.000 us; complete" in text
+
+
 def test_lost_records_are_on_the_first_line(tmp_path):
     path = tmp_path / "t.json"
     path.write_text(json.dumps({"traceEvents": launch(1, 5, 10, 110), "syncline": {
