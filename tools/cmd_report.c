@@ -465,7 +465,8 @@ static int report_hta(const struct request *r, struct sl_report *report,
     if (report->hta->count)
         status = sl_hta_finish(report->hta, &report->recordings, r->command,
                                r->has_rank ? (int64_t)r->rank : -1);
-    if (report->hta->count && status == 0)
+    worst = status > worst ? status : worst;
+    if (report->hta->count && status != SL_EXIT_USAGE)
         status = print_hta(r, report);
     sl_hta_free(report->hta);
     sl_recordings_free(&report->recordings);

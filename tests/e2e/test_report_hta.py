@@ -300,6 +300,14 @@ def test_files_of_ranks(tmp_path):
     assert len(report("--hta", "--rank=1", *ranks[::2])["metrics"]["temporal_breakdown"]["rows"]) == 1
 
 
+def test_ids_that_many_calls_share(tmp_path):
+    """HTA pairs each call with each operation of a correlation id. This is left out if the pairs are too many."""
+    shared = [each for n in range(100) for each in launch(1, 10 * n, 10 * n + 5, 10 * n + 9)]
+    out, err = run("report", "--hta", "--json", write(tmp_path / "t.json", shared + launch(2, 2000, 2010, 2020)), status=1)
+    assert "200 events" in one_line(err)
+    assert json.loads(out)["metrics"]["cuda_kernel_launch_stats"]["rows"] == [[0, 2, 2, 10, 8]]
+
+
 def test_bad_input(tmp_path):
     text = steps_trace(tmp_path / "t.json", 1).read_text()
     cut = tmp_path / "cut.json"

@@ -19,6 +19,10 @@
 #define NAME_MAX_BYTES (64u << 10)
 #define LANES_BYTES    (64u << 20)
 
+/* HTA pairs each call with each GPU row of a correlation id, which no memory can hold if the ids
+ * are wrong. */
+#define CALLS_MAX 64
+
 /* Doubles hold whole numbers exactly up to this. */
 #define EXACT_MAX (INT64_C(1) << 53)
 
@@ -131,9 +135,12 @@ struct reading {
  * error of the fraction does not matter. */
 static double microseconds(int64_t ns)
 {
+    int64_t whole;
+
     if (ns < EXACT_MAX && ns > -EXACT_MAX)
         return (double)ns / 1000.0;
-    return (double)(ns / 1000) + (double)(ns % 1000) / 1000.0;
+    whole = ns / 1000;
+    return (double)whole + (double)(ns - whole * 1000) / 1000.0;
 }
 
 static uint32_t lane_of(struct reading *r, const struct sl_trace_row *row)
@@ -398,19 +405,23 @@ static int sort_keys(struct key *keys, size_t count)
 }
 
 /* Links each row of a group to the last row of the other side, as HTA does. The rows are in the
- * order of the file. */
-static void link_group(struct sl_hta_rank *r, const struct key *key, size_t count, uint32_t group)
+ * order of the file. Returns 0 if there are too many calls. */
+static int link_group(struct sl_hta_rank *r, const struct key *key, size_t count)
 {
     uint32_t last[2] = {0, 0};
+    size_t calls = 0;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         last[r->row[key[i].row].is_gpu] = r->row[key[i].row].index;
+        calls += !r->row[key[i].row].is_gpu;
+    }
     for (size_t i = 0; i < count; i++) {
         struct sl_hta_row *row = &r->row[key[i].row];
 
-        row->group = group;
-        row->link = (int32_t)last[!row->is_gpu];
+        row->group = calls > CALLS_MAX ? 0 : r->groups;
+        row->link = calls > CALLS_MAX ? 0 : (int32_t)last[!row->is_gpu];
     }
+    return calls <= CALLS_MAX;
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -434,7 +445,10 @@ static int link_rows(struct sl_hta_rank *r)
     for (size_t i = 0; i < count; i = end) {
         for (end = i + 1; end < count && key[end].correlation == key[i].correlation;)
             end++;
-        link_group(r, key + i, end - i, r->groups++);
+        if (link_group(r, key + i, end - i))
+            r->groups++;
+        else
+            r->unlinked += end - i;
     }
     free(key);
     return 0;
@@ -456,8 +470,10 @@ static int list_members(struct sl_hta_rank *r)
         r->first_member[g] = at;
     }
     /* Each group begins at the place before, until its members are in it. */
-    for (size_t i = 0; i < r->rows; i++)
-        r->member[r->first_member[r->row[i].group]++] = (uint32_t)i;
+    for (int is_gpu = 0; is_gpu < 2; is_gpu++)
+        for (size_t i = 0; i < r->rows; i++)
+            if (r->row[i].is_gpu == is_gpu)
+                r->member[r->first_member[r->row[i].group]++] = (uint32_t)i;
     memmove(r->first_member + 1, r->first_member, r->groups * sizeof(*r->first_member));
     r->first_member[0] = 0;
     return 0;
@@ -779,6 +795,22 @@ static void choose(struct sl_hta *h, struct sl_recordings *all, const struct sl_
     h->count = all->count = kept;
 }
 
+/* Returns an exit status. */
+static int tell_unlinked(const struct sl_hta *h, const struct sl_recordings *all,
+                         const struct sl_command *command)
+{
+    int status = SL_EXIT_OK;
+
+    for (size_t i = 0; i < h->count; i++)
+        if (h->of[i].unlinked)
+            status = sl_args_problem(command,
+                                     "%s: %zu events have correlation ids that more than %d calls "
+                                     "share (were files of several processes merged?), so their "
+                                     "launches are unknown",
+                                     all->of[i].path, h->of[i].unlinked, CALLS_MAX);
+    return status;
+}
+
 int sl_hta_finish(struct sl_hta *h, struct sl_recordings *all, const struct sl_command *command,
                   int64_t rank)
 {
@@ -796,5 +828,7 @@ int sl_hta_finish(struct sl_hta *h, struct sl_recordings *all, const struct sl_c
         for (size_t i = 0; i < h->count && rc == 0; i++)
             rc = finish_rank(h, &h->of[i], base, leaves_out);
     }
-    return rc ? sl_args_complain(command, "not enough memory for the report") : SL_EXIT_OK;
+    if (rc)
+        return sl_args_complain(command, "not enough memory for the report");
+    return tell_unlinked(h, all, command);
 }

@@ -84,8 +84,9 @@ struct sl_hta_rank {
     struct sl_hta_lane *lane;
     size_t rows, others, lanes, row_slots, other_slots, lane_slots;
     uint32_t *first_member; /* of a group, index into `member`; one more than there are groups */
-    uint32_t *member;       /* indexes into `row`, by group and then in the order of the rows */
+    uint32_t *member;       /* indexes into `row`, by group; rows of the CPU first */
     uint32_t groups;        /* numbers of groups are less */
+    size_t unlinked;        /* rows whose correlation id too many calls share */
     size_t first_cpu;       /* from here on, rows of the CPU are in the order of their numbers */
     /* The times at which the number of the step changes, and the number from there on. */
     int64_t *step_ts;
