@@ -11,7 +11,6 @@
  */
 #undef NDEBUG /* assertions are needed in release builds, too, because they are the test */
 #include <assert.h>
-#include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "check/check.h"
+#include "corpus.h"
 #include "edges/edges.h"
 #include "edges/print.h"
 #include "edges/wait_blame.h"
@@ -164,29 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static int is_seed(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
 size_t fuzz_seed(uint32_t seed, uint8_t *data, size_t cap)
 {
-    struct dirent **entry;
-    int count = scandir(FUZZ_CORPUS "/read", &entry, is_seed, alphasort);
-    char path[1024];
-    size_t size;
-    FILE *f;
-
-    if (count <= 0)
-        abort();
-    snprintf(path, sizeof(path), FUZZ_CORPUS "/read/%s", entry[seed % (uint32_t)count]->d_name);
-    for (int i = 0; i < count; i++)
-        free(entry[i]);
-    free(entry);
-    f = fopen(path, "rb");
-    if (!f)
-        abort();
-    size = fread(data, 1, cap, f);
-    fclose(f);
-    return size;
+    return corpus_seed(seed, data, cap);
 }

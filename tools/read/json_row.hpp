@@ -186,20 +186,33 @@ struct row_walk : visitor {
     }
 
     /* Reads microseconds, with or without quotes, as ns. Times beyond TIME_MAX are invalid and stay
-     * 0, so that the sum of two times does not overflow. */
-    void time(string_view token, sl_row_has bit, int64_t *out)
+     * 0, so that the sum of two times does not overflow. Returns what integer() returns. */
+    bool time(string_view token, sl_row_has bit, int64_t *out)
     {
+        bool quoted;
         int64_t ns;
         int exact;
 
         token = trimmed(token);
-        if (token.size() > 2 && token.front() == '"')
+        quoted = token.size() > 2 && token.front() == '"';
+        if (quoted)
             token = token.substr(1, token.size() - 2);
-        if (sl_number_scaled(token.data(), token.size(), 3, &ns, &exact) == 0 && ns <= TIME_MAX &&
-            ns >= -TIME_MAX) {
+        if (sl_number_scaled(token.data(), token.size(), 3, &ns, &exact) != 0)
+            return false;
+        if (ns <= TIME_MAX && ns >= -TIME_MAX) {
             row->has |= bit;
             *out = ns;
         }
+        return !quoted;
+    }
+
+    /* Reads a member that is a number. Returns whether it needs no further check. */
+    bool number_member(string_view name, string_view token)
+    {
+        return name == "ts"    ? time(token, SL_HAS_TS, &row->ts_ns)
+               : name == "dur" ? time(token, SL_HAS_DUR, &row->dur_ns)
+               : name == "id"  ? integer(token, SL_HAS_ID, &row->id)
+                               : false;
     }
 
     /* Sets *out to the text inside the quotes of a string. Ignores values that are not strings. */
@@ -407,6 +420,8 @@ struct row_walk : visitor {
         if (json == od::json_type::object || json == od::json_type::array)
             return value(v, 0, 1);
         token = v.raw_json_token();
+        if (number_member(name, token))
+            return true;
         if (!scalar(token, &type, &text))
             return false;
         if (name == "ph") {
@@ -423,12 +438,6 @@ struct row_walk : visitor {
             lane(type, text, &row->pid);
         } else if (name == "tid") {
             lane(type, text, &row->tid);
-        } else if (name == "ts") {
-            time(token, SL_HAS_TS, &row->ts_ns);
-        } else if (name == "dur") {
-            time(token, SL_HAS_DUR, &row->dur_ns);
-        } else if (name == "id") {
-            integer(token, SL_HAS_ID, &row->id);
         }
         return true;
     }

@@ -95,7 +95,9 @@ int sl_spread_slope(const uint64_t *x, const uint64_t *ns, size_t count, double 
 static void select_value(double *value, size_t low, size_t high, size_t k)
 {
     while (low < high) {
-        double pivot = value[low + (high - low) / 2], swap;
+        /* The pivot is at no regular place, because values often rise and fall, and then the one in
+         * the middle is the largest. It is not the last. */
+        double pivot = value[low + (high * 0x9e3779b97f4a7c15u >> 16) % (high - low)], swap;
         size_t i = low, j = high;
 
         for (;;) {
