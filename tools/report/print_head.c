@@ -11,6 +11,8 @@
 #include "report/print.h"
 #include "report/screen.h"
 
+#define LOSSES 3 /* in the verdict */
+
 /* ---- the head: whose recording it is ---- */
 
 static const char *base_name(const char *path)
@@ -99,9 +101,9 @@ void sl_report_print_head(FILE *f, const struct sl_report *report,
     else
         fprintf(f, "GPU%s", devices == 1 ? "" : "s");
     if (findings->time.steps)
-        sl_format_span(span, findings->time.length_ns / findings->time.steps);
+        sl_format_about(span, findings->time.length_ns / findings->time.steps);
     if (step_range(report, &first, &last))
-        fprintf(f, "; steps %" PRIu64 "..%" PRIu64 " of %s", first, last, span);
+        fprintf(f, "; steps %" PRIu64 "..%" PRIu64 ", %s each", first, last, span);
     else if (findings->time.steps)
         fprintf(f, "; no steps, %s", span);
     if (dropped)
@@ -134,9 +136,9 @@ static const char *verdict(enum sl_part bound)
 
 const char *sl_screen_loss(enum sl_part part)
 {
-    static const char *const names[SL_PART_COUNT] = {
-        "computing", "communication", "rank late",      "copies", "CPU waits",
-        "CPU late",  "data loading",  "launch latency", "queued", "unknown"};
+    static const char *const names[SL_PART_COUNT] = {"compute", "transfer", "waiting",     "copy",
+                                                     "sync",    "CPU late", "data loader", "launch",
+                                                     "queued",  "unknown"};
 
     return names[part];
 }
@@ -149,7 +151,7 @@ void sl_report_print_verdict(FILE *f, const struct sl_report *report,
     fprintf(f, "%s: the GPUs compute %.0f %% of %s", verdict(findings->bound),
             sl_screen_percent(t->part_ns[SL_PART_COMPUTE], t->length_ns),
             sl_report_has_steps(report) ? "a step" : "the time");
-    for (size_t i = 0; i < findings->count && i < 2; i++)
+    for (size_t i = 0; i < findings->count && i < LOSSES; i++)
         fprintf(f, "%s %s %.0f %%", i ? "," : ";", sl_screen_loss(findings->of[i].part),
                 100 * findings->of[i].share);
     fputs(".", f);

@@ -20,7 +20,8 @@
 
 static void put_bar(FILE *f, const struct sl_report_time *t)
 {
-    static const char mark[SL_PART_COUNT + 1] = "#*=c......";
+    /* computing and copying, communication, idle */
+    static const char mark[SL_PART_COUNT + 1] = "#==#......";
     char bar[BAR + 1];
     int at = 0;
 
@@ -174,7 +175,7 @@ void sl_screen_ranks(FILE *f, const struct sl_report *report,
 {
     struct rows rows = {.report = report};
 
-    fprintf(f, "\n %-*s", BAR + 12, "where a step went, in %");
+    fprintf(f, "\n %-*s", BAR + 12, "% of a step: #run =comm");
     for (int part = 0; part < SL_PART_COUNT; part++)
         if (findings->time.part_ns[part])
             fprintf(f, " %*s", column_width(part), sl_part_name((enum sl_part)part));

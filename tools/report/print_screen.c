@@ -25,6 +25,7 @@
 #define FINDING_LINES 9                 /* the most for one loss */
 #define NOTE_LINES    6
 #define KERNEL_NAME   48
+#define MOST_COVERED  50 /* percent of the recorded time */
 
 /* Returns how many bytes of the text fit into a line of `width`, and sets *next to the rest. */
 static size_t line_size(const char *text, size_t width, const char **next)
@@ -35,7 +36,7 @@ static size_t line_size(const char *text, size_t width, const char **next)
         *next = text + size;
         return size;
     }
-    while (cut > width / 2 && text[cut] != ' ')
+    while (cut > width / 4 && text[cut] != ' ')
         cut--;
     if (text[cut] != ' ')
         cut = width;
@@ -102,7 +103,7 @@ static void put_finding(FILE *f, const struct sl_report_finding *it, size_t numb
     else
         snprintf(who, sizeof(who), "%zu ranks", it->ranks);
     fprintf(f, " %zu %-16s%11s%-5s %-8s ", number, sl_screen_loss(it->part),
-            sl_format_span(span, it->per_step_ns), has_steps ? "/step" : "", who);
+            sl_format_about(span, it->per_step_ns), has_steps ? "/step" : "", who);
     put_wrapped(f, 1, it->text, *it->advice ? NULL : sure);
     if (!*it->advice)
         return;
@@ -121,8 +122,9 @@ static void put_kernels(FILE *f, const struct sl_report *report,
     for (size_t i = 0; i < groups.count; i++)
         all_ns += groups.sum[i].total_ns;
     if (groups.count)
-        fprintf(f, "\n %-*s %10s %12s %7s %12s\n", KERNEL_NAME, "kernels and copies", "calls/step",
-                "time/step", "share", "mean");
+        fprintf(f, "\n %-*s %10s %12s %7s %12s\n", KERNEL_NAME,
+                "kernels and copies (share of their time)", "calls/step", "time/step", "share",
+                "mean");
     for (size_t i = 0; i < groups.count && i < most; i++) {
         const struct sl_sum *g = &groups.sum[i];
         const char *name = sl_report_name(report, g->key[1]);
@@ -130,9 +132,9 @@ static void put_kernels(FILE *f, const struct sl_report *report,
 
         fprintf(f, "  %-*s %10.1f %12s %5.1f %% %12s\n", KERNEL_NAME - 1,
                 sl_short_name(shorter, KERNEL_NAME - 1, name, strlen(name)),
-                (double)g->count / (double)steps, sl_format_span(span, g->total_ns / steps),
+                (double)g->count / (double)steps, sl_format_about(span, g->total_ns / steps),
                 sl_screen_percent(g->total_ns, all_ns),
-                sl_format_span(mean, g->total_ns / g->count));
+                sl_format_about(mean, g->total_ns / g->count));
     }
     sl_sums_free(&groups);
 }
@@ -187,12 +189,6 @@ static void put_missing(FILE *f, const struct sl_report *report)
                 " Waiting for late ranks is not told from transfer: that needs the traces of all "
                 "%" PRId64 " ranks,\n recorded on one host in the same steps.\n",
                 h->world_size);
-    if (covered_percent(report) < 50)
-        fprintf(
-            f,
-            " Only %.0f %% of the recorded time is in the chosen steps; the rest is in the rows "
-            "without a step\n of --only parts.\n",
-            covered_percent(report));
     if (without_steps)
         fputs(" No steps: call step() of torch.profiler or of syncline in each iteration; see "
               "README.\n",
@@ -266,6 +262,12 @@ static void put_top(FILE *f, const struct sl_report *report,
     fputs("\n", f);
     put_sentence(f, report, findings, "", sl_report_print_verdict);
     put_paragraph(f, findings->launches);
+    if (covered_percent(report) < MOST_COVERED)
+        fprintf(
+            f,
+            " The steps are only %.0f %% of the recorded time; the rest, as start-up and pauses, "
+            "is in --only parts.\n",
+            covered_percent(report));
 }
 
 /* Prints what comes last. Of the notes, as many as have room. */
