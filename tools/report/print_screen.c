@@ -36,7 +36,7 @@ static size_t line_size(const char *text, size_t width, const char **next)
         *next = text + size;
         return size;
     }
-    while (cut > width / 4 && text[cut] != ' ')
+    while (cut > width / 4 && (text[cut] != ' ' || text[cut + 1] == '%'))
         cut--;
     if (text[cut] != ' ')
         cut = width;
