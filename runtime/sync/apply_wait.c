@@ -473,6 +473,9 @@ static int wait_for_load(struct sl_call *c)
 
     if (!told && !loaded && !is_long_first_launch(c))
         return 0;
+    /* a full queue explains better why the loading began late */
+    if (loaded && overhead_of(c, SL_OVERHEAD_QUEUE_FULL))
+        return 0;
     wait = new_wait(c, c->last_op->stream, SL_WAIT_CONTEXT, SL_EDGE_MODULE_LOAD);
     wait.inferred = wait.if_pending = 1;
     wait.pending_ns = (told ? told->start_ns : c->by.from_ns) + LOAD_PENDING_NS;
