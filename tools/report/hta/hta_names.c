@@ -124,11 +124,16 @@ static int join_others(struct names *names, size_t most, double ratio)
     }
     for (size_t i = 0; i < names->count; i++)
         sums[i] = total += (double)names->of[i].sum;
+    sl_hta_sort_values(sums, names->count); /* sums below 0 come last, and lower the total */
     limit = sl_hta_quantile(sums, names->count, ratio * 100 / 100);
+    total = 0;
     for (size_t i = 0; i < names->count; i++) {
         struct by_name one = {.text = names->of[i].text};
 
-        if (sums[i] > limit || i >= most || strcmp(one.text, "others") == 0) {
+        total += (double)names->of[i].sum;
+        /* HTA keeps a name whose rows are shorter than nothing. */
+        if ((names->of[i].sum >= 0 && (total > limit || i >= most)) ||
+            strcmp(one.text, "others") == 0) {
             add_time(&others, names->of[i].sum);
             continue;
         }

@@ -80,6 +80,12 @@ static int order_of_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void sl_hta_sort_values(double *values, size_t count)
+{
+    if (count)
+        qsort(values, count, sizeof(*values), order_of_doubles);
+}
+
 struct sl_cell sl_hta_float(double value)
 {
     return (struct sl_cell){.has = isfinite(value), .real = value};
@@ -92,7 +98,7 @@ void sl_hta_describe(struct sl_cell *cells, double *values, size_t count, int de
     if (count) {
         of[1] = mean_of(values, count);
         of[2] = sl_hta_deviation(values, count);
-        qsort(values, count, sizeof(*values), order_of_doubles);
+        sl_hta_sort_values(values, count);
         of[3] = values[0];
         for (int i = 1; i < 4; i++)
             of[3 + i] = sl_hta_quantile(values, count, 0.25 * i);

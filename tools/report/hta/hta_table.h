@@ -30,6 +30,8 @@ int sl_hta_keeps_last(const struct sl_report *report);
 /* Rounds to some decimals as numpy does. */
 double sl_hta_round(double value, int decimals);
 
+void sl_hta_sort_values(double *values, size_t count);
+
 /* Returns the value below which a part `q` of the sorted values lies, with pandas' interpolation.
  */
 double sl_hta_quantile(const double *sorted, size_t count, double q);
