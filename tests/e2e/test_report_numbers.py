@@ -187,6 +187,9 @@ def test_the_cost_of_the_recording(tmp_path):
         ("Command Buffer Full", 0, 1, 50000, 50000, 25000, 50 / 250),
         ("Buffer Flush", 1, 2, 6000, 4000, 3000, 6 / 250),
         ("Instrumentation", 1, 1, 1000, 1000, 500, 1 / 250)]
+    (cost,) = table(report(write(tmp_path / "t.json", [*launch(1, 5, 10, 110), overhead("Buffer Flush", 2, 3),
+                                                       overhead("Buffer Flush", 20, 4)])), "cost")
+    assert (cost["sum_ns"], cost["share_ratio"]) == (4000, 4 / 100)  # without steps: while the GPU works
 
 
 def window(tmp_path, number, steps, opened_us, closed_us):
@@ -289,11 +292,20 @@ def test_sentences_of_the_first_screen(tmp_path):
     found = report(write(tmp_path / "t.json", rows))
     assert [note.split(":")[0] for note in found["notes"]] == [
         "GPU-bound in all 1 steps", "Of some replays of CUDA graphs the nodes were not recorded",
-        "The recording itself cost up to 2.7 % of the steps, so they are shorter without it. --only cost"]
+        "The recording itself cost up to 2.7 % of the steps, which are shorter without it. --only cost"]
     assert len(report("--set", "cost.shown_ratio=0.03", tmp_path / "t.json")["notes"]) == 2
     _, text = screen(window(tmp_path, 1, [1, 2], 0, 200), window(tmp_path, 2, [9, 10], 1800, 2000))
     assert "2 windows hold 4 of the 10 steps from the first to the last." in text
     assert "by the factor 2.50: --only scaled" in text
+
+
+def test_a_long_first_line_is_wrapped(tmp_path):
+    path = tmp_path / f"{'long-' * 40}.json"
+    path.write_text(json.dumps({
+        "traceEvents": [step(10**18, 0, 100), *launch(1, 5, 10, 110)], "host_name": "h" * 60,
+        "syncline": {"version": "0.1.0", "job": "j" * 70}}))
+    _, text = screen(path)
+    assert f"1 rank on {'h' * 60}, 1 GPU; steps {10**18}..{10**18} of 100.000 us; complete" in text
 
 
 def test_lost_records_are_on_the_first_line(tmp_path):
@@ -383,3 +395,11 @@ def test_the_line_of_a_collective(tmp_path):
     assert transfer["where"] == {"file": "/a/train.py", "line": 7, "function": "main", "op": "record_param_comms",
                                  "call": "cudaLaunchKernel", "relation": "at"}
     assert transfer["text"] == "train.py:7 main: NCCL AllReduce, and nothing runs beside it"
+
+
+@real
+def test_a_report_says_which_recording_is_missing():
+    """These are ranks 0 and 1 of 128, recorded without rows of synchronization."""
+    _, text = screen(*sorted(TRACES.glob("two_ranks*")))
+    assert "2 of 128 ranks" in text and "enable_cuda_sync_events=True" in text
+    assert "needs the traces of all 128 ranks" in text

@@ -146,10 +146,14 @@ static void describe_sync(struct sl_report_finding *f, const struct sl_loss *los
 
     put(f->text, "%s: %s returns %s after the GPU has nothing left to do, %.1f times %s", where,
         call, sl_format_span(span, mean(loss)), cause ? times(loss, cause->count) : 0, per(loss));
-    put(f->advice, "%s",
-        strstr(call, "Event") ? "wait for events less often, and after the next launches"
-                              : ".item(), .cpu() or print() of a tensor waits: do it in fewer "
-                                "steps, or copy with non_blocking=True");
+    if (strstr(call, "Event"))
+        put(f->advice, "wait for events less often, and after the next launches");
+    else if (strstr(call, "DeviceSync"))
+        put(f->advice, "torch.cuda.synchronize() is for measuring times: leave it out");
+    else
+        put(f->advice,
+            ".item(), .cpu() or print() of a tensor waits: do it in fewer steps, or copy "
+            "with non_blocking=True");
 }
 
 /* Names the rank that the others waited longest for, and what holds it up. */

@@ -138,9 +138,9 @@ static void say_drift(struct sl_report_findings *out, const struct steps *all)
 static int say_cost(struct sl_report_findings *out, const struct sl_report *report)
 {
     double worst = sl_setting(&report->settings, &sl_metric_cost, 0).number;
-    int64_t rank = -1;
+    int has_steps = sl_report_has_steps(report), rc = 0;
     size_t end, over = 0;
-    int rc = 0;
+    char where[48] = "";
 
     for (size_t first = 0; first < report->recordings.count && rc == 0; first = end) {
         struct sl_cost cost;
@@ -154,18 +154,15 @@ static int say_cost(struct sl_report_findings *out, const struct sl_report *repo
             continue;
         over++;
         worst = share;
-        rank = sl_report_rank(&report->recordings.of[first]);
+        if (sl_report_rank(&report->recordings.of[first]) >= 0)
+            snprintf(where, sizeof(where), " on rank %" PRId64,
+                     sl_report_rank(&report->recordings.of[first]));
     }
-    if (over && rank >= 0)
+    if (over)
         put(out,
-            "The recording itself cost up to %.1f %% of the steps (rank %" PRId64
-            "), so they are shorter without it. --only cost",
-            100 * worst, rank);
-    else if (over)
-        put(out,
-            "The recording itself cost up to %.1f %% of the steps, so they are shorter without it. "
+            "The recording itself cost up to %.1f %% of the %s%s, which %s shorter without it. "
             "--only cost",
-            100 * worst);
+            100 * worst, has_steps ? "steps" : "time", where, has_steps ? "are" : "is");
     return rc ? -ENOMEM : 0;
 }
 

@@ -8,6 +8,7 @@
 #include "report/recording.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -348,16 +349,16 @@ static void take_load(struct reading *r, const struct sl_trace_row *row)
 /* Returns the sizes of inputs without the last ones, "[]", which are no tensors. */
 static uint32_t put_sizes(struct reading *r, struct sl_text text)
 {
-    char plain[256];
     size_t size = text.size;
+    char plain[256];
+    int length;
 
-    while (size > 2 && memchr("[], ", text.data[size - 1], 4))
+    while (size > 2 && strchr("[], ", text.data[size - 1]) != NULL)
         size--;
-    if (size + 2 >= sizeof(plain) || size == text.size || size <= 2)
+    length = snprintf(plain, sizeof(plain), "%.*s]]", (int)(size < 1000 ? size : 1000), text.data);
+    if (size == text.size || size <= 2 || length >= (int)sizeof(plain))
         return put_text(r, text);
-    memcpy(plain, text.data, size);
-    memcpy(plain + size, "]]", 2);
-    return put_text(r, (struct sl_text){plain, size + 2});
+    return put_text(r, (struct sl_text){plain, (size_t)length});
 }
 
 static void take_product(struct reading *r, const struct sl_trace_row *row)
