@@ -171,7 +171,7 @@ static int take_streams(struct request *r, struct sl_report *report, const struc
 /* Refuses options that change syncline's own tables alone. Returns 0 or an exit status. */
 static int refuse_with_hta(const struct request *r, const char *const *value)
 {
-    static const int refused[] = {OPT_HTML, OPT_AUGMENT, OPT_STEPS, OPT_STREAM};
+    static const int refused[] = {OPT_HTML, OPT_AUGMENT, OPT_STEPS, OPT_STREAM, OPT_MEMORY};
 
     for (size_t i = 0; r->hta && i < sizeof(refused) / sizeof(refused[0]); i++)
         if (value[refused[i]])
@@ -457,15 +457,15 @@ static int report_hta(const struct request *r, struct sl_report *report,
     }
     report->hta->needs = hta_needs(r, report);
     report->hta->keeps_last = sl_hta_keeps_last(report);
-    for (size_t i = 0; i < files->count; i++) {
+    report->hta->wanted = r->has_rank ? (int64_t)r->rank : -1;
+    /* The latest windows come last. */
+    for (size_t i = files->count; i-- > 0;) {
         status = sl_hta_read(report->hta, &report->recordings, r->command, files->path[i]);
         worst = status > worst ? status : worst;
     }
-    status = worst;
-    if (report->hta->count)
-        status = sl_hta_finish(report->hta, &report->recordings, r->command,
-                               r->has_rank ? (int64_t)r->rank : -1);
-    if (report->hta->count && status == 0)
+    status = sl_hta_finish(report->hta, &report->recordings, r->command);
+    worst = status > worst ? status : worst;
+    if (status != SL_EXIT_USAGE)
         status = print_hta(r, report);
     sl_hta_free(report->hta);
     sl_recordings_free(&report->recordings);

@@ -250,6 +250,25 @@ def test_random_traces(tmp_path):
         check(*every[name], expected)
 
 
+def test_where_hta_fails(jobs, tmp_path):
+    """HTA's stragglers know only old names of NCCL's kernels. With today's names the ranks are the same. An
+    operation that rounding made shorter than nothing has its range."""
+    (name, (files, settings, expected)), = [
+        each for each in jobs.items() if each[0] in RANDOM and len(each[1][0]) > 1
+        and isinstance(each[1][2]["potential_stragglers"], dict)][:1]
+    today = [tmp_path / file.name for file in files]
+    for file, copy in zip(files, today):
+        copy.write_text(file.read_text().replace("ncclKernel_AllReduce_RING_LL_Sum_float", "ncclDevKernel_AllReduce"))
+    assert ours(today, settings)["potential_stragglers"]["rows"] == expected["potential_stragglers"]["rows"], name
+    rows = [*launch(1, 5, 10.25, 10.75), *launch(2, 6, 20.5, 30.5)]
+    for number, (ts, dur) in enumerate([(9, 30), (10, 15), (20, 15)]):
+        rows.append({"ph": "X", "cat": "gpu_user_annotation", "name": f"range {number}", "pid": rows[1]["pid"],
+                     "tid": rows[1]["tid"], "ts": ts, "dur": dur, "args": {}})
+    found = report("--hta", write(tmp_path / "t.json", rows))
+    assert [(row["ts"], row["dur"], row["s_user_annotation"]) for row in
+            table(found, "gpu_kernels_with_user_annotations")] == [(6, -1, "range 0"), (16, 9, "range 2")]
+
+
 def steps_trace(path, first, **header):
     """Three steps with a kernel each, on a rank."""
     rows = [each for n in range(3) for each in (step(first + n, 100 * n, 90), *launch(n + 1, 100 * n + 5, 100 * n + 10,
@@ -277,7 +296,7 @@ def test_forms_of_output(tmp_path):
 
 def test_refusals(tmp_path):
     trace = steps_trace(tmp_path / "t.json", 1)
-    for option in ("--html=x.html", "--steps=2", "--stream=7", "--augment=x"):
+    for option in ("--html=x.html", "--steps=2", "--stream=7", "--augment=x", "--memory=1G"):
         assert option.split("=")[0] in one_line(run("report", "--hta", option, trace, status=2)[1])
     assert "did you mean temporal_breakdown" in one_line(
         run("report", "--hta", "--only", "temporal_breakdwn", trace, status=2)[1])
@@ -292,12 +311,20 @@ def test_files_of_ranks(tmp_path):
              for name, rank, first, base in (("a", 1, 10, 500), ("b", 0, 20, 100), ("c", 0, 30, 900))]
     for files in (ranks, ranks[::-1]):
         out, err = run("report", "--hta", "--json", *files)
-        assert f"{ranks[1]} is left out" in one_line(err)
+        assert f"left out: 1 file, such as {ranks[1]}" in one_line(err)
         found = json.loads(out)
         assert [each["rank"] for each in found["inputs"]] == [0, 1]
         assert [row[0] for row in found["metrics"]["temporal_breakdown"]["rows"]] == [0, 1]
         assert found["metrics"]["profiler_steps"]["rows"] == [[10], [11], [30], [31]]
     assert len(report("--hta", "--rank=1", *ranks[::2])["metrics"]["temporal_breakdown"]["rows"]) == 1
+
+
+def test_ids_that_many_calls_share(tmp_path):
+    """HTA pairs each call with each operation of a correlation id. This is left out if the pairs are too many."""
+    shared = [each for n in range(100) for each in launch(1, 10 * n, 10 * n + 5, 10 * n + 9)]
+    out, err = run("report", "--hta", "--json", write(tmp_path / "t.json", shared + launch(2, 2000, 2010, 2020)), status=1)
+    assert "200 events" in one_line(err)
+    assert json.loads(out)["metrics"]["cuda_kernel_launch_stats"]["rows"] == [[0, 2, 2, 10, 8]]
 
 
 def test_bad_input(tmp_path):

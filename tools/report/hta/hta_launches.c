@@ -31,9 +31,14 @@ static const struct sl_column launch_columns[] = {
 static int is_launch(const struct sl_hta *h, const struct sl_hta_rank *r, uint32_t group,
                      unsigned wanted)
 {
-    for (uint32_t i = r->first_member[group]; i < r->first_member[group + 1]; i++)
-        if ((h->about[r->row[r->member[i]].name] & wanted) == wanted)
+    for (uint32_t i = r->first_member[group]; i < r->first_member[group + 1]; i++) {
+        const struct sl_hta_row *row = &r->row[r->member[i]];
+
+        if (row->is_gpu)
+            return 0;
+        if ((h->about[row->name] & wanted) == wanted)
             return 1;
+    }
     return 0;
 }
 

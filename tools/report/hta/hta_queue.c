@@ -70,6 +70,8 @@ static size_t add_op(const struct sl_hta *h, const struct sl_hta_rank *r, uint32
     for (uint32_t i = r->first_member[op->group]; i < r->first_member[op->group + 1]; i++) {
         const struct sl_hta_row *row = &r->row[r->member[i]];
 
+        if (row->is_gpu)
+            break;
         if (!(h->about[row->name] & SL_HTA_QUEUES) || row->link <= 0)
             continue;
         to[0] = (struct change){row->ts, op->stream, r->member[i], op->lane, 1};

@@ -19,6 +19,10 @@
 #define NAME_MAX_BYTES (64u << 10)
 #define LANES_BYTES    (64u << 20)
 
+/* HTA pairs each call with each GPU row of a correlation id, which no memory can hold if the ids
+ * are wrong. */
+#define CALLS_MAX 64
+
 /* Doubles hold whole numbers exactly up to this. */
 #define EXACT_MAX (INT64_C(1) << 53)
 
@@ -121,6 +125,8 @@ struct reading {
     struct sl_intern *lane_ids; /* an id is an index into `lane` of the rank, plus 1 */
     uint32_t last_lane;
     struct sl_header header;
+    const char *path;
+    int is_left_out;
     uint64_t invalid;
     int failed; /* -ENOMEM */
     char room[NAME_MAX_BYTES];
@@ -131,9 +137,12 @@ struct reading {
  * error of the fraction does not matter. */
 static double microseconds(int64_t ns)
 {
+    int64_t whole;
+
     if (ns < EXACT_MAX && ns > -EXACT_MAX)
         return (double)ns / 1000.0;
-    return (double)(ns / 1000) + (double)(ns % 1000) / 1000.0;
+    whole = ns / 1000;
+    return (double)whole + (double)(ns - whole * 1000) / 1000.0;
 }
 
 static uint32_t lane_of(struct reading *r, const struct sl_trace_row *row)
@@ -233,6 +242,32 @@ static void take_field(void *user, const char *path, enum sl_json_type type, str
     sl_header_value(&((struct reading *)user)->header, path, type, value);
 }
 
+static void leave_out_file(struct sl_hta *h, const char *path)
+{
+    h->left_out++;
+    h->left_path = path;
+}
+
+/* Returns whether the header says that the file does not count. */
+static int is_left_out(const struct reading *r)
+{
+    struct sl_hta *h = r->hta;
+
+    if (!r->header.has_rank)
+        return 0;
+    if (h->wanted >= 0 && r->header.rank != h->wanted) {
+        h->of_others++;
+        return 1;
+    }
+    for (size_t i = 0; i < h->count; i++)
+        if (h->of[i].rank == r->header.rank && r->all->of[i].header.has_rank &&
+            r->all->of[i].header.base_ns > r->header.base_ns) {
+            leave_out_file(h, r->path);
+            return 1;
+        }
+    return 0;
+}
+
 static void take_item(struct reading *r, struct sl_trace *t, struct sl_trace_item *item)
 {
     if (item->status) {
@@ -241,6 +276,8 @@ static void take_item(struct reading *r, struct sl_trace *t, struct sl_trace_ite
     }
     if (item->span.kind == SL_SPAN_FIELD)
         sl_trace_visit(t, &item->span, take_field, r, &item->error);
+    if (item->span.kind == SL_SPAN_EVENTS_OPEN)
+        r->is_left_out = is_left_out(r);
     if (item->span.kind != SL_SPAN_EVENT)
         return;
     sl_trace_take_rank(t, item, &r->header);
@@ -260,8 +297,12 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
     if (sl_trace_open(&t, path, why, sizeof(why)) != 0)
         return sl_args_complain(command, "%s", why);
     sl_trace_show(t, "reading", path);
-    while (sl_trace_next(t, &item) && !r->failed)
+    while (sl_trace_next(t, &item) && !r->failed && !r->is_left_out)
         take_item(r, t, item);
+    if (r->is_left_out) {
+        sl_trace_close(t);
+        return SL_EXIT_OK;
+    }
     sl_trace_get_status(t, &input);
     strange = sl_trace_not_one(t, &item->span, &input);
     if (r->failed)
@@ -307,11 +348,12 @@ int sl_hta_read(struct sl_hta *h, struct sl_recordings *all, const struct sl_com
     r->hta = h;
     r->all = all;
     r->out = &h->of[h->count];
+    r->path = path;
     if (sl_intern_create(&r->lane_ids, LANES_BYTES) != 0)
         status = sl_args_complain(command, "not enough memory to read %s", path);
     else
         status = read_file(r, command, path);
-    if (status == SL_EXIT_USAGE) {
+    if (status == SL_EXIT_USAGE || r->is_left_out) {
         free_rank(r->out);
     } else {
         r->out->rank = r->header.has_rank ? r->header.rank : 0;
@@ -398,19 +440,23 @@ static int sort_keys(struct key *keys, size_t count)
 }
 
 /* Links each row of a group to the last row of the other side, as HTA does. The rows are in the
- * order of the file. */
-static void link_group(struct sl_hta_rank *r, const struct key *key, size_t count, uint32_t group)
+ * order of the file. Returns 0 if there are too many calls. */
+static int link_group(struct sl_hta_rank *r, const struct key *key, size_t count)
 {
     uint32_t last[2] = {0, 0};
+    size_t calls = 0;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         last[r->row[key[i].row].is_gpu] = r->row[key[i].row].index;
+        calls += !r->row[key[i].row].is_gpu;
+    }
     for (size_t i = 0; i < count; i++) {
         struct sl_hta_row *row = &r->row[key[i].row];
 
-        row->group = group;
-        row->link = (int32_t)last[!row->is_gpu];
+        row->group = calls > CALLS_MAX ? 0 : r->groups;
+        row->link = calls > CALLS_MAX ? 0 : (int32_t)last[!row->is_gpu];
     }
+    return calls <= CALLS_MAX;
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -434,7 +480,10 @@ static int link_rows(struct sl_hta_rank *r)
     for (size_t i = 0; i < count; i = end) {
         for (end = i + 1; end < count && key[end].correlation == key[i].correlation;)
             end++;
-        link_group(r, key + i, end - i, r->groups++);
+        if (link_group(r, key + i, end - i))
+            r->groups++;
+        else
+            r->unlinked += end - i;
     }
     free(key);
     return 0;
@@ -456,8 +505,10 @@ static int list_members(struct sl_hta_rank *r)
         r->first_member[g] = at;
     }
     /* Each group begins at the place before, until its members are in it. */
-    for (size_t i = 0; i < r->rows; i++)
-        r->member[r->first_member[r->row[i].group]++] = (uint32_t)i;
+    for (int is_gpu = 0; is_gpu < 2; is_gpu++)
+        for (size_t i = 0; i < r->rows; i++)
+            if (r->row[i].is_gpu == is_gpu)
+                r->member[r->first_member[r->row[i].group]++] = (uint32_t)i;
     memmove(r->first_member + 1, r->first_member, r->groups * sizeof(*r->first_member));
     r->first_member[0] = 0;
     return 0;
@@ -742,8 +793,7 @@ static int finish_rank(const struct sl_hta *h, struct sl_hta_rank *r, int64_t ba
 
 /* Sorts the ranks, and leaves out all files but the latest of a rank. A rank and its recording are
  * moved together. */
-static void choose(struct sl_hta *h, struct sl_recordings *all, const struct sl_command *command,
-                   int64_t rank)
+static void choose(struct sl_hta *h, struct sl_recordings *all)
 {
     size_t kept = 0;
 
@@ -752,7 +802,8 @@ static void choose(struct sl_hta *h, struct sl_recordings *all, const struct sl_
         struct sl_recording recording = all->of[i];
         size_t at = kept;
 
-        if (rank >= 0 && one.rank != rank) {
+        if (h->wanted >= 0 && one.rank != h->wanted) {
+            h->of_others++;
             free_rank(&one);
             continue;
         }
@@ -761,8 +812,7 @@ static void choose(struct sl_hta *h, struct sl_recordings *all, const struct sl_
         if (at > 0 && h->of[at - 1].rank == one.rank) {
             int is_later = recording.header.base_ns >= all->of[at - 1].header.base_ns;
 
-            sl_args_complain(command, "HTA reads one file of a rank: %s is left out",
-                             is_later ? all->of[at - 1].path : recording.path);
+            leave_out_file(h, is_later ? all->of[at - 1].path : recording.path);
             free_rank(is_later ? &h->of[at - 1] : &one);
             if (is_later) {
                 h->of[at - 1] = one;
@@ -779,16 +829,37 @@ static void choose(struct sl_hta *h, struct sl_recordings *all, const struct sl_
     h->count = all->count = kept;
 }
 
-int sl_hta_finish(struct sl_hta *h, struct sl_recordings *all, const struct sl_command *command,
-                  int64_t rank)
+/* Returns an exit status. */
+static int tell_unlinked(const struct sl_hta *h, const struct sl_recordings *all,
+                         const struct sl_command *command)
+{
+    int status = SL_EXIT_OK;
+
+    for (size_t i = 0; i < h->count; i++)
+        if (h->of[i].unlinked)
+            status = sl_args_problem(command,
+                                     "%s: %zu events have correlation ids that more than %d calls "
+                                     "share (were files of several processes merged?), so their "
+                                     "launches are unknown",
+                                     all->of[i].path, h->of[i].unlinked, CALLS_MAX);
+    return status;
+}
+
+int sl_hta_finish(struct sl_hta *h, struct sl_recordings *all, const struct sl_command *command)
 {
     int64_t base;
     int rc = 0, leaves_out;
 
-    choose(h, all, command, rank);
+    choose(h, all);
+    if (h->left_out)
+        sl_args_complain(command,
+                         "HTA reads one file of a rank: the latest counts; left out: %zu file%s, "
+                         "such as %s",
+                         h->left_out, h->left_out == 1 ? "" : "s", h->left_path);
+    if (h->count == 0 && h->of_others)
+        return sl_args_complain(command, "no file is of rank %" PRId64, h->wanted);
     if (h->count == 0)
-        return rank < 0 ? sl_args_complain(command, "no trace was found")
-                        : sl_args_complain(command, "no file is of rank %" PRId64, rank);
+        return SL_EXIT_USAGE;
     rc = learn_names(h, all->names);
     if (rc == 0) {
         base = align(h);
@@ -796,5 +867,7 @@ int sl_hta_finish(struct sl_hta *h, struct sl_recordings *all, const struct sl_c
         for (size_t i = 0; i < h->count && rc == 0; i++)
             rc = finish_rank(h, &h->of[i], base, leaves_out);
     }
-    return rc ? sl_args_complain(command, "not enough memory for the report") : SL_EXIT_OK;
+    if (rc)
+        return sl_args_complain(command, "not enough memory for the report");
+    return tell_unlinked(h, all, command);
 }

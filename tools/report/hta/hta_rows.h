@@ -84,8 +84,9 @@ struct sl_hta_rank {
     struct sl_hta_lane *lane;
     size_t rows, others, lanes, row_slots, other_slots, lane_slots;
     uint32_t *first_member; /* of a group, index into `member`; one more than there are groups */
-    uint32_t *member;       /* indexes into `row`, by group and then in the order of the rows */
+    uint32_t *member;       /* indexes into `row`, by group; rows of the CPU first */
     uint32_t groups;        /* numbers of groups are less */
+    size_t unlinked;        /* rows whose correlation id too many calls share */
     size_t first_cpu;       /* from here on, rows of the CPU are in the order of their numbers */
     /* The times at which the number of the step changes, and the number from there on. */
     int64_t *step_ts;
@@ -99,8 +100,11 @@ struct sl_hta_rank {
 struct sl_hta {
     struct sl_hta_rank *of; /* by rank */
     size_t count;
-    uint32_t needs; /* flags of enum sl_hta_need, set before the first file is read */
-    int keeps_last; /* 1: the last step counts too */
+    uint32_t needs;             /* flags of enum sl_hta_need, set before the first file is read */
+    int64_t wanted;             /* the rank to report, set before the first file is read; -1: all */
+    int keeps_last;             /* 1: the last step counts too */
+    size_t left_out, of_others; /* files that are not the latest of their rank; not of `wanted` */
+    const char *left_path;      /* one of those */
     const struct sl_intern *names;
     uint8_t *about; /* flags of enum sl_hta_name, for each intern id */
 };
@@ -111,16 +115,16 @@ void sl_hta_free(struct sl_hta *h); /* NULL is fine */
 
 struct sl_command;
 
-/* Reads the file at `path` (borrowed), and adds it to the recordings, too. Returns an exit status.
- * What is wrong is said in one line on stderr. */
+/* Reads the file at `path` (borrowed), and adds it to the recordings, too. HTA reads one file of a
+ * rank, so a file that is older than another of its rank is left out; if the latest is read first,
+ * only the header of the others is read. Returns an exit status. What is wrong is said in one line
+ * on stderr. */
 int sl_hta_read(struct sl_hta *h, struct sl_recordings *all, const struct sl_command *command,
                 const char *path);
 
-/* Call it when all files are read, with the rank to report or -1 for all. Returns an exit status.
- * HTA reads one file of a rank. If there are several, the latest counts, and a line on stderr says
- * so. */
-int sl_hta_finish(struct sl_hta *h, struct sl_recordings *all, const struct sl_command *command,
-                  int64_t rank);
+/* Call it when all files are read. Returns an exit status; a line on stderr says what was left
+ * out. */
+int sl_hta_finish(struct sl_hta *h, struct sl_recordings *all, const struct sl_command *command);
 
 static inline enum sl_hta_work sl_hta_work(const struct sl_hta *h, const struct sl_hta_row *row)
 {

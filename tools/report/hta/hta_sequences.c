@@ -235,11 +235,12 @@ static int link_below(struct tree *t, const struct lane *forward, const struct l
 }
 
 /* If one thread has steps and one other has functions of autograd, the second is taken for the
- * backward pass of the first. Returns the first, whose rows are above those of the second. */
-static const struct lane *link_backward(struct tree *t)
+ * backward pass of the first. Returns the first, whose rows are above those of the second, or
+ * NO_NODE. */
+static uint32_t link_backward(struct tree *t)
 {
     static const char *const above[] = {"## backward ##", "ProfilerStep#"};
-    const struct lane *forward = NULL, *backward = NULL;
+    uint32_t forward = NO_NODE, backward = NO_NODE;
     int count = 0;
 
     for (size_t i = 0; i < t->r->rows; i++) {
@@ -250,16 +251,17 @@ static const struct lane *link_backward(struct tree *t)
         lane->is_main |= begins(name_of(t, (uint32_t)i), "ProfilerStep#");
         lane->is_backward |= strstr(name_of(t, (uint32_t)i), "autograd::") != NULL;
     }
-    for (size_t i = 0; i < t->r->lanes; i++) {
+    for (uint32_t i = 0; i < t->r->lanes; i++) {
         if (t->lane[i].is_main)
-            forward = &t->lane[i];
+            forward = i;
         else if (t->lane[i].is_backward)
-            backward = &t->lane[i];
+            backward = i;
         count += t->lane[i].is_main || t->lane[i].is_backward;
     }
-    if (count != 2 || !forward || !backward)
-        return NULL;
-    for (int kind = 0; kind < 2 && !link_below(t, forward, backward, above[kind]);)
+    if (count != 2 || forward == NO_NODE || backward == NO_NODE)
+        return NO_NODE;
+    for (int kind = 0;
+         kind < 2 && !link_below(t, &t->lane[forward], &t->lane[backward], above[kind]);)
         kind++;
     return forward;
 }
@@ -291,8 +293,22 @@ static uint32_t launch_of(const struct tree *t, uint32_t row)
     return t->depth[launch - t->r->row] < 0 ? NO_NODE : (uint32_t)(launch - t->r->row);
 }
 
-/* Finds the outermost operators with the name, and which of them is above each row. */
-static void set_roots(struct tree *t, const char *operator_name)
+/* Each row has the root of the row above it, or is a root. */
+static void set_lane_roots(struct tree *t, const struct lane *lane, int32_t depth,
+                           const char *operator_name)
+{
+    for (size_t i = 0; i < lane->count; i++) {
+        uint32_t row = t->order[lane->first + i], parent = t->parent[row];
+
+        t->root[row] = parent == row ? LOST : parent == NO_NODE ? NO_NODE : t->root[parent];
+        if (t->root[row] != LOST && t->depth[row] == depth && is_candidate(t, row, operator_name))
+            t->root[row] = row;
+    }
+}
+
+/* Finds the outermost operators with the name, and which of them is above each row. The lane
+ * `forward` has rows above those of another lane, so it comes first. */
+static void set_roots(struct tree *t, uint32_t forward, const char *operator_name)
 {
     int32_t least = INT32_MAX;
 
@@ -304,13 +320,10 @@ static void set_roots(struct tree *t, const char *operator_name)
         if (is_candidate(t, (uint32_t)i, operator_name) && t->depth[i] < least)
             least = t->depth[i];
     }
-    for (size_t i = 0; i < t->ordered; i++) {
-        uint32_t row = t->order[i], parent = t->parent[row];
-
-        t->root[row] = parent == row ? LOST : parent == NO_NODE ? NO_NODE : t->root[parent];
-        if (t->root[row] != LOST && t->depth[row] == least && is_candidate(t, row, operator_name))
-            t->root[row] = row;
-    }
+    if (forward != NO_NODE)
+        set_lane_roots(t, &t->lane[forward], least, operator_name);
+    for (size_t i = 0; i < t->r->lanes; i++)
+        set_lane_roots(t, &t->lane[i], least, operator_name);
     for (size_t i = 0; i < t->r->rows; i++)
         if (t->r->row[i].stream != -1 && t->parent[i] != NO_NODE)
             t->root[i] = t->root[t->parent[i]];
@@ -446,8 +459,8 @@ static int add_patterns(const struct sl_report *report, const struct tree *t, st
 
 static int fill_tree(struct tree *t, const char *operator_name)
 {
-    const struct lane *forward;
     size_t rows = t->r->rows;
+    uint32_t forward;
 
     if (!t->parent || !t->depth || !t->root || !t->order || !t->lane)
         return -ENOMEM;
@@ -458,38 +471,25 @@ static int fill_tree(struct tree *t, const char *operator_name)
     if (nest_all(t) != 0)
         return -ENOMEM;
     forward = link_backward(t);
-    if (forward)
-        set_depths(t, forward);
+    if (forward != NO_NODE)
+        set_depths(t, &t->lane[forward]);
     for (size_t i = 0; i < t->r->lanes; i++)
         set_depths(t, &t->lane[i]);
-    /* Roots are passed from each row to those below, so the rows of the thread above come first. */
-    if (forward) {
-        uint32_t *order = malloc((t->ordered + 1) * sizeof(*order));
-        size_t before = forward->first, count = forward->count;
-
-        if (!order)
-            return -ENOMEM;
-        memcpy(order, t->order + before, count * sizeof(*order));
-        memcpy(order + count, t->order, before * sizeof(*order));
-        memcpy(order + count + before, t->order + before + count,
-               (t->ordered - before - count) * sizeof(*order));
-        free(t->order);
-        t->order = order;
-    }
-    set_roots(t, operator_name);
+    set_roots(t, forward, operator_name);
     return 0;
 }
 
 static int add_rank(const struct sl_report *report, const struct sl_hta_rank *r,
                     struct sl_table *out)
 {
+    struct lane *lane = calloc(r->lanes + 1, sizeof(*lane));
     struct tree t = {.hta = report->hta,
                      .r = r,
                      .parent = malloc((r->rows + 1) * sizeof(*t.parent)),
                      .depth = malloc((r->rows + 1) * sizeof(*t.depth)),
                      .root = malloc((r->rows + 1) * sizeof(*t.root)),
                      .order = malloc((r->rows + 1) * sizeof(*t.order)),
-                     .lane = calloc(r->lanes + 1, sizeof(*t.lane))};
+                     .lane = lane};
     int rc = fill_tree(&t, sl_setting(&report->settings, &sl_hta_sequences, OPERATOR_NAME).text);
 
     if (rc == 0)
@@ -498,7 +498,7 @@ static int add_rank(const struct sl_report *report, const struct sl_hta_rank *r,
     free(t.depth);
     free(t.root);
     free(t.order);
-    free(t.lane);
+    free(lane);
     return rc;
 }
 
