@@ -446,6 +446,20 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
+/* Compares the members that no sort needs, so that any sort gives the same. */
+static int order_of_rest(const struct sl_report_op *x, const struct sl_report_op *y)
+{
+    const uint64_t a[] = {x->end_ns, x->bytes,   x->launch,     x->graph,      x->awaited,
+                          x->group,  x->is_node, x->has_waited, x->collective, x->dtype};
+    const uint64_t b[] = {y->end_ns, y->bytes,   y->launch,     y->graph,      y->awaited,
+                          y->group,  y->is_node, y->has_waited, y->collective, y->dtype};
+    size_t i = 0;
+
+    while (i + 1 < sizeof(a) / sizeof(a[0]) && a[i] == b[i])
+        i++;
+    return compare(a[i], b[i]);
+}
+
 static int order_of_ops(const void *a, const void *b)
 {
     const struct sl_report_op *x = a, *y = b;
@@ -460,7 +474,7 @@ static int order_of_ops(const void *a, const void *b)
         return compare(x->stream, y->stream);
     if (x->name != y->name)
         return compare(x->name, y->name);
-    return memcmp(x, y, sizeof(*x)); /* so that any sort gives the same */
+    return order_of_rest(x, y);
 }
 
 static int order_of_waits(const void *a, const void *b)
