@@ -7,8 +7,9 @@
 #                 `pip download` gets the wheel, which is large and is deleted; its headers stay in
 #                 build/torch-headers
 #   WHEEL         torch-2.11.0-*.whl: uses its headers, which are not kept
-#   PYTHON        an interpreter whose environment has PyTorch: uses the headers of that PyTorch. If
-#                 that PyTorch is not a release, the observer is built only for its full version
+#   PYTHON        an interpreter (a path, or a name in PATH) whose environment has PyTorch: uses the
+#                 headers of that PyTorch. If that PyTorch is not a release, the observer is built
+#                 only for its full version
 #   TORCH-FOLDER  site-packages/torch
 #
 # Without arguments, builds all versions from 2.4 to 2.15 that pip finds. The observers are written
@@ -107,7 +108,7 @@ folder_of() {
     elif [[ $1 == *.whl ]]; then
         rm -rf "$scratch/headers"
         unpack "$1" "$scratch/headers" && echo "$scratch/headers/torch"
-    elif [[ -x $1 ]]; then
+    elif command -v -- "$1" >/dev/null; then
         # Finds PyTorch's folder without importing PyTorch, because the import may need a driver.
         "$1" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])'
     else

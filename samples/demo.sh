@@ -124,7 +124,7 @@ echo "[5/5] What is in it"
 "$root/samples/summary.py" "$converted"
 syncline edges --summary "$trace"
 echo
-syncline report "$trace"
+syncline report --html "$out/report.html" "$trace"
 
 # Quotes a path for the commands that the demo prints, because a path may contain a space.
 quoted() { printf '%q' "$1"; }
@@ -134,9 +134,11 @@ cat <<END
 The trace:   $trace ($(du -h "$trace" | cut -f1))
 As gzip:     $converted
 In detail:   $(quoted "$build/tools/syncline") check $(quoted "$trace")
-The report:  $(quoted "$build/tools/syncline") report $(quoted "$trace")
+The report:  $out/report.html (a page with charts, for any browser)
+             $(quoted "$build/tools/syncline") report $(quoted "$trace")
 Each wait:   $(quoted "$build/tools/syncline") edges $(quoted "$trace")
-To look at:  open the gzip file at https://ui.perfetto.dev (it stays in your browser), or load the
+To look at:  $(quoted "$build/tools/syncline") open $(quoted "$trace")
+             or open the gzip file at https://ui.perfetto.dev (it stays in your browser), or load the
              folder it is in with HolisticTraceAnalysis: TraceAnalysis(trace_dir="$(dirname "$converted")")
 Your own:    CUDA_INJECTION64_PATH=$(quoted "$library") your-program
 END

@@ -25,7 +25,7 @@ PIPELINE_RULE = ("all < pipeline < session < recorder < process, and only collec
 FRAMES = re.compile(r"runtime/collect/python/(frames|code_cache|layout|line_table|memory|text)\.")
 
 TOOLS = ["tools/args", "tools/print", "tools/read"]
-SUBCOMMANDS = ["check", "collectives", "convert", "ctl", "doctor", "edges", "report"]
+SUBCOMMANDS = ["check", "collectives", "convert", "ctl", "doctor", "edges", "open", "report"]
 
 # Layer -> the other layers that this layer may include, and the rule as text.
 RULES = {

@@ -337,7 +337,7 @@ static int print_tables(const struct request *r, const struct sl_report *report,
     if (status)
         return status;
     if (r->json) {
-        sl_report_print_json(stdout, report, findings, tables, 0);
+        sl_report_print_json(stdout, report, findings, tables, NULL);
     } else if (r->is_only) {
         for (size_t i = 0; tables[i].metric; i++) {
             if (i)
@@ -423,7 +423,7 @@ static int print_hta(const struct request *r, const struct sl_report *report)
     int status = 0;
 
     if (r->json)
-        sl_report_json_begin(stdout, report, &none, 0);
+        sl_report_json_begin(stdout, report, &none, NULL);
     for (size_t i = 0; r->metric[i] && status == 0; i++) {
         struct sl_table table;
 
@@ -432,7 +432,7 @@ static int print_hta(const struct request *r, const struct sl_report *report)
         if (r->csv)
             status = write_csv(r, &table);
         if (r->json)
-            sl_report_json_table(stdout, &table, i == 0, 0);
+            sl_report_json_table(stdout, &table, i == 0, NULL);
         else if (r->is_only || !r->csv)
             sl_report_print_table(stdout, &table, r->is_only ? SIZE_MAX : HTA_ROWS);
         if (!r->json && r->metric[i + 1] && (r->is_only || !r->csv))
@@ -440,7 +440,7 @@ static int print_hta(const struct request *r, const struct sl_report *report)
         sl_table_free(&table);
     }
     if (r->json)
-        sl_report_json_end(stdout);
+        sl_report_json_end(stdout, NULL);
     return status;
 }
 

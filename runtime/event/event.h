@@ -124,8 +124,9 @@ enum sl_sync_type {
  * here, a call may have waited for the GPU. */
 enum sl_overhead_type {
     SL_OVERHEAD_OTHER,
-    SL_OVERHEAD_QUEUE_FULL,  /* CUPTI's COMMAND_BUFFER_FULL */
-    SL_OVERHEAD_MODULE_LOAD, /* CUPTI's RUNTIME_TRIGGERED_MODULE_LOADING */
+    SL_OVERHEAD_QUEUE_FULL,   /* CUPTI's COMMAND_BUFFER_FULL */
+    SL_OVERHEAD_MODULE_LOAD,  /* CUPTI's RUNTIME_TRIGGERED_MODULE_LOADING */
+    SL_OVERHEAD_FUNCTION_LOAD /* CUPTI's LAZY_FUNCTION_LOADING */
 };
 
 /* Facts about a graph node (`u.node.id`). */

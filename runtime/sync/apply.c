@@ -144,7 +144,8 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
     if (op) {
         if (before.first && sl_call_is_joined(c, item))
             sl_set_mark(&before);
-        sl_waits_operation(&c->e->waits, op, &before, previous_end_ns);
+        if (!sl_call_is_host_copy(c, item))
+            sl_waits_operation(&c->e->waits, op, &before, previous_end_ns);
         c->last_op = op;
         if (is_late(c) && op->pub.end_ns <= c->e->waits.closed_ns)
             sl_call_lose(c, SL_EDGE_LOST_GAVE_UP);
@@ -204,7 +205,7 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
         /* the application created this stream, because no call can record an event on a branch of a
          * graph */
         stream->plain = 1;
-        sl_stream_collect(streams, stream, 0, &c->by, set);
+        sl_stream_collect(streams, stream, 0, &c->by, 1, set);
         if (sl_call_is_joined(c, item)) {
             sl_set_mark(set);
             if (!set->first) /* the event may stand for work that was not recorded */

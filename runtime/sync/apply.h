@@ -126,6 +126,10 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
  * Memory Copy"). */
 int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item);
 
+/* apply_wait.c: returns 1 for a copy within the host. The CPU makes it in the call, after the work
+ * before it, and CUPTI's record of it begins with the call. So its start is no sign of a wait. */
+int sl_call_is_host_copy(const struct sl_call *c, const struct sl_item *item);
+
 /* apply_wait.c: adds a wait of the call for the stream or for the stream's context. */
 void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
                       enum sl_edge_kind kind, int inferred);

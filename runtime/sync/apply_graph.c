@@ -393,7 +393,7 @@ void sl_call_graph(struct sl_call *c)
         l.launched = NULL;
     if (l.stream) {
         sl_set_open(streams, &l.entry);
-        sl_stream_collect(streams, l.stream, 0, &c->by, &l.entry);
+        sl_stream_collect(streams, l.stream, 0, &c->by, 1, &l.entry);
     } else {
         l.entry.lost = 1u << SL_EDGE_LOST_NO_RECORD;
     }

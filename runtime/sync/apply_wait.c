@@ -30,13 +30,16 @@ enum {
  * enqueues took a kernel's length (6 us and more) instead of 2 us, and returned 2.2 to 5 us (in 99
  * of 100 calls up to 10.7 us) after the oldest of these operations had ended. Launches that loaded
  * a module took more than LOAD_NS; work that was pending for LOAD_PENDING_NS or more had always
- * ended when they returned. */
+ * ended when they returned. If a function was loaded behind pending work, CUPTI's record of the
+ * loading began 26 to 103 us after the work had ended, so less than LOAD_BEHIND_NS; else 2 to 8 us
+ * after the call. */
 enum {
     QUEUE_LENGTH = 1022,
     QUEUE_CALL_NS = 5000,
     QUEUE_WAKE_NS = 10000,
     LOAD_NS = 100000,
     LOAD_PENDING_NS = 20000,
+    LOAD_BEHIND_NS = 200000,
     LAUNCHED_SHARE = 32 /* the map of launched kernels may use 1/LAUNCHED_SHARE of the store */
 };
 
@@ -164,14 +167,23 @@ static int has_staged(const struct sl_call *c, const struct sl_item *op)
             !made_room(c, sl_call_stream(c, op)));
 }
 
+/* Returns the kind of a copy, or 0 (unknown) for other operations. */
+static uint32_t copy_kind(const struct sl_call *c, const struct sl_item *item)
+{
+    const struct sl_shape *shape =
+        item->kind == SL_EV_MEMCPY ? sl_shape_get(c->e->opt.shapes, item->what) : NULL;
+
+    return shape ? shape->copy_kind : 0;
+}
+
+int sl_call_is_host_copy(const struct sl_call *c, const struct sl_item *item)
+{
+    return copy_kind(c, item) == HTOH;
+}
+
 int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item)
 {
-    const struct sl_shape *shape;
-
-    if (c->class != SL_CALL_BLOCKING_COPY || item->kind != SL_EV_MEMCPY)
-        return 0;
-    shape = sl_shape_get(c->e->opt.shapes, item->what);
-    return shape && shape->copy_kind == PTOP;
+    return c->class == SL_CALL_BLOCKING_COPY && copy_kind(c, item) == PTOP;
 }
 
 static void remember_unreturned(struct sl_call *c, const struct sl_item *item,
@@ -451,17 +463,28 @@ static int is_long_first_launch(const struct sl_call *c)
     return place && (*place)++ == 0 && c->by.to_ns - c->by.from_ns > LOAD_NS;
 }
 
-/* Adds the wait of a launch that loaded its module. Returns 0 if the launch did not. */
+/* Adds the wait of a launch that loaded its module or its function. Returns 0 if the launch did
+ * not. */
 static int wait_for_load(struct sl_call *c)
 {
     const struct sl_item *told = overhead_of(c, SL_OVERHEAD_MODULE_LOAD);
+    const struct sl_item *loaded = told ? NULL : overhead_of(c, SL_OVERHEAD_FUNCTION_LOAD);
     struct sl_wait wait;
 
-    if (!told && !is_long_first_launch(c))
+    if (!told && !loaded && !is_long_first_launch(c))
+        return 0;
+    /* a full queue explains better why the loading began late */
+    if (loaded && overhead_of(c, SL_OVERHEAD_QUEUE_FULL))
         return 0;
     wait = new_wait(c, c->last_op->stream, SL_WAIT_CONTEXT, SL_EDGE_MODULE_LOAD);
     wait.inferred = wait.if_pending = 1;
     wait.pending_ns = (told ? told->start_ns : c->by.from_ns) + LOAD_PENDING_NS;
+    if (loaded) {
+        wait.until_ns = loaded->start_ns;
+        if (wait.until_ns <= wait.pending_ns)
+            return 0;
+        wait.pending_ns = sl_later(wait.pending_ns, wait.until_ns - LOAD_BEHIND_NS);
+    }
     sl_waits_add(&c->e->waits, &wait);
     return 1;
 }

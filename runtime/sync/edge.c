@@ -246,7 +246,8 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
     case SL_EV_OVERHEAD:
         if (ev->correlation == 0 || ev->u.overhead.type == SL_OVERHEAD_OTHER)
             return;
-        e->loads_told |= ev->u.overhead.type == SL_OVERHEAD_MODULE_LOAD;
+        e->loads_told |= ev->u.overhead.type == SL_OVERHEAD_MODULE_LOAD ||
+                         ev->u.overhead.type == SL_OVERHEAD_FUNCTION_LOAD;
         e->queues_told |= ev->u.overhead.type == SL_OVERHEAD_QUEUE_FULL;
         break;
     case SL_EV_KERNEL:

@@ -226,12 +226,13 @@ static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const str
 }
 
 void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t over_ns,
-                       const struct sl_moment *when, struct sl_set *set)
+                       const struct sl_moment *when, int enqueues, struct sl_set *set)
 {
     struct sl_op *op = add_tail(s, stream, when, NULL, SL_VIA_STREAM, set);
     struct sl_look look = sl_look_at(stream, op, when);
 
-    add_legacy(s, stream, op, over_ns, when, set);
+    if (enqueues || stream == stream->context->legacy)
+        add_legacy(s, stream, op, over_ns, when, set);
     /* The unknown call may also concern another stream that is ordered with the legacy default
      * stream. Later work on this stream was ordered after that other stream, so this case is
      * covered here, too. */

@@ -287,12 +287,14 @@ void sl_set_clear(struct sl_streams *s, struct sl_set *set);
 /* Adds the stream's own tail. If `via` is not SL_VIA_STREAM, each member is marked with `via`. */
 void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct sl_moment *when,
                     enum sl_via via, struct sl_set *set);
-/* Adds all operations that a wait for the stream waits for. These are the stream's tail, and the
+/* Adds all operations that a call on the stream waits for. These are the stream's tail, and the
  * tails of other streams that are ordered before the stream through the legacy default stream.
  * Other streams that were not used after `over_ns` are left out, because the caller knows that the
- * work of these streams has ended. */
+ * work of these streams has ended. `enqueues` is 0 for a call that only waits: CUDA orders a
+ * blocking stream after the legacy default stream when the blocking stream gets more work, so a
+ * synchronize of the blocking stream does not wait for the legacy default stream. */
 void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t over_ns,
-                       const struct sl_moment *when, struct sl_set *set);
+                       const struct sl_moment *when, int enqueues, struct sl_set *set);
 /* Adds the tails of all streams of the context that were used after `since_ns`. */
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
                         const struct sl_moment *when, struct sl_set *set);

@@ -235,7 +235,7 @@ static int is_for_some_context(const struct sl_wait *wait)
 static int fits(const struct sl_wait *wait, const struct sl_op *op)
 {
     return op->pub.end_ns > sl_later(wait->when.from_ns, wait->pending_ns) &&
-           op->pub.end_ns <= wait->when.to_ns;
+           op->pub.end_ns <= (wait->until_ns ? wait->until_ns : wait->when.to_ns);
 }
 
 /* Returns 1 if all operations in the set had ended when the call returned. */
@@ -468,7 +468,9 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
         looks = wait->when;
         if (wait->over_ns && wait->over_ns < looks.to_ns)
             looks.to_ns = wait->over_ns;
-        sl_stream_collect(streams, wait->stream, since(w, wait), &looks, &wait->set);
+        sl_stream_collect(streams, wait->stream, since(w, wait), &looks,
+                          wait->kind != SL_EDGE_STREAM_SYNC && wait->kind != SL_EDGE_STREAM_QUERY,
+                          &wait->set);
         break;
     case SL_WAIT_CONTEXT:
     case SL_WAIT_GUESS:

@@ -44,6 +44,7 @@ struct sl_wait {
      * awaited work had ended. 0 if the call has no such operation. */
     uint64_t over_ns;
     uint64_t pending_ns; /* see `if_pending`; 0: the call's start */
+    uint64_t until_ns;   /* awaited work ended by this time; 0: the call's end */
 };
 
 /* Waits whose call has not returned yet (wait_open.c). There is one open wait for each thread that

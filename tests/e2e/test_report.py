@@ -308,8 +308,8 @@ def test_the_first_screen(tmp_path):
     out, _ = run("report", write(tmp_path / "t.json", rows))
     lines = out.splitlines()
     assert len(lines) <= 40 and max(map(len, lines)) <= 100 and "\x1b" not in out
-    assert "steps 1..2 of 125.000 us" in lines[0]
-    assert lines[2] == " Held up by other GPU work: the GPUs compute 24 % of a step; queued 26 %, launch latency 23 %."
+    assert "steps 1..2, 125 us each" in lines[0]
+    assert lines[2] == " Held up by other GPU work: the GPUs compute 24 % of a step; queued 26 %, launch 23 %, CPU late"
 
 
 def named(name):
@@ -453,5 +453,5 @@ def test_a_cut_file_is_reported_up_to_the_cut(tmp_path):
     path = tmp_path / "t.json"
     path.write_bytes(text[:len(text) * 2 // 3])
     out, error = run("report", path, status=1)
-    assert "where a step went" in out or "nothing to report" in out
+    assert "% of a step" in out or "nothing to report" in out
     assert "the report is" in error

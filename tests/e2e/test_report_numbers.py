@@ -187,6 +187,9 @@ def test_the_cost_of_the_recording(tmp_path):
         ("Command Buffer Full", 0, 1, 50000, 50000, 25000, 50 / 250),
         ("Buffer Flush", 1, 2, 6000, 4000, 3000, 6 / 250),
         ("Instrumentation", 1, 1, 1000, 1000, 500, 1 / 250)]
+    (cost,) = table(report(write(tmp_path / "t.json", [*launch(1, 5, 10, 110), overhead("Buffer Flush", 2, 3),
+                                                       overhead("Buffer Flush", 20, 4)])), "cost")
+    assert (cost["sum_ns"], cost["share_ratio"]) == (4000, 4 / 100)  # without steps: while the GPU works
 
 
 def window(tmp_path, number, steps, opened_us, closed_us):
@@ -278,22 +281,32 @@ def screen(*arguments):
 def test_sentences_of_the_first_screen(tmp_path):
     path = write(tmp_path / "t.json", steps_of(range(0, 8000, 1000), [100] * 8, late={5}))
     _, text = screen(path)
-    assert "Launch-bound in 7 of 8 steps: the GPUs wait for late launches in 89 % of the time." in text
-    assert "1 of 8 steps is long: step 5 on GPU 0 took 1.500 ms (median 1.000 ms); `cpu` grew most." in text
+    assert ("Launch-bound in 7 of 8 steps: late launches (sync, cpu, loader and launch together) cost 89 % of the "
+            "time.") in text
+    assert "1 of 8 steps is long: step 5 on GPU 0 took 1.50 ms (median 1.00 ms); `cpu` grew most." in text
     starts = [0, *itertools.accumulate(1000 + 20 * n for n in range(9))]
     _, text = screen(write(tmp_path / "t.json", steps_of(starts, [100 + 20 * n for n in range(10)])))
-    assert ("Steps become longer on 1 of 1 GPUs: on GPU 0 by 20.000 us each, 16.7 % of a step from the first to "
+    assert ("Steps become longer on 1 of 1 GPUs: on GPU 0 by 20.0 us each, 16.7 % of a step from the first to "
             "the last; `compute` changes most.") in text
     rows = [step(1, 0, 100), *launch(1, 5, 10, 110), overhead("Buffer Flush", 20, 3),
             *launch(2, 50, 110, 120, **{"graph id": 4})]
     found = report(write(tmp_path / "t.json", rows))
     assert [note.split(":")[0] for note in found["notes"]] == [
-        "GPU-bound in all 1 steps", "Of some replays of CUDA graphs the nodes were not recorded",
-        "The recording itself cost up to 2.7 % of the steps, so they are shorter without it. --only cost"]
+        "GPU-bound in all steps", "Of some replays of CUDA graphs the nodes were not recorded",
+        "The recording itself cost up to 2.7 % of the steps, which are shorter without it. Details"]
     assert len(report("--set", "cost.shown_ratio=0.03", tmp_path / "t.json")["notes"]) == 2
     _, text = screen(window(tmp_path, 1, [1, 2], 0, 200), window(tmp_path, 2, [9, 10], 1800, 2000))
     assert "2 windows hold 4 of the 10 steps from the first to the last." in text
     assert "by the factor 2.50: --only scaled" in text
+
+
+def test_a_long_first_line_is_wrapped(tmp_path):
+    path = tmp_path / f"{'long-' * 40}.json"
+    path.write_text(json.dumps({
+        "traceEvents": [step(10**18, 0, 100), *launch(1, 5, 10, 110)], "host_name": "h" * 60,
+        "syncline": {"version": "0.1.0", "job": "j" * 70}}))
+    _, text = screen(path)
+    assert f"1 rank on {'h' * 60}, 1 GPU; steps {10**18}..{10**18}, 100 us each; complete" in text
 
 
 def test_lost_records_are_on_the_first_line(tmp_path):
@@ -320,7 +333,7 @@ def test_the_line_nearest_to_late_launches(tmp_path):
     (late,) = [f for f in found["findings"] if f["part"] == "cpu"]
     assert late["where"] == {"file": "/a/train.py", "line": 9, "function": "main", "op": None,
                              "call": "cudaLaunchKernel", "relation": "before"}
-    assert "cudaLaunchKernel (next known line: train.py:9 main)" in late["text"]
+    assert "cudaLaunchKernel (near train.py:9 main)" in late["text"]
     (late,) = [f for f in report("--steps", "2", path)["findings"] if f["part"] == "cpu"]
     assert (late["where"]["line"], late["where"]["relation"]) == (None, None)
     # Another thread launches, such as autograd's, which has no lines.
@@ -355,8 +368,8 @@ def many_ranks(folder, ranks):
 def test_the_first_screen_of_64_ranks(tmp_path):
     many_ranks(tmp_path, 64)
     out, text = screen(*sorted(tmp_path.iterdir()))
-    assert out.startswith("rank-0.json: 64 of 64 ranks, 64 GPUs; steps 0..2 of ")
-    assert "in NCCL AllReduce, 100 % of it for rank 17, which spends 398.838 us more a step in `cpu`" in text
+    assert out.startswith("rank-0.json: 64 of 64 ranks, 64 GPUs; steps 0..2, ")
+    assert "in NCCL AllReduce, 100 % of it is waiting for rank 17, which loses 399 us more a step to `cpu`" in text
     assert "(of 64 GPUs, those that compute the least, median and most part of a step)" in text
     assert len([line for line in out.splitlines() if line.startswith("  rank ")]) == 3
     assert "cpu: rank 17" in text and "copy: rank 40" in text
@@ -383,3 +396,11 @@ def test_the_line_of_a_collective(tmp_path):
     assert transfer["where"] == {"file": "/a/train.py", "line": 7, "function": "main", "op": "record_param_comms",
                                  "call": "cudaLaunchKernel", "relation": "at"}
     assert transfer["text"] == "train.py:7 main: NCCL AllReduce, and nothing runs beside it"
+
+
+@real
+def test_a_report_says_which_recording_is_missing():
+    """These are ranks 0 and 1 of 128, recorded without rows of synchronization."""
+    _, text = screen(*sorted(TRACES.glob("two_ranks*")))
+    assert "2 of 128 ranks" in text and "enable_cuda_sync_events=True" in text
+    assert "needs the traces of all 128 ranks" in text

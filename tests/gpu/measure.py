@@ -53,6 +53,26 @@ def overhead_of_torch(suite, machine):
         }, 3)
 
 
+def cost_of_parts(suite, machine):
+    """Measures what each part of a recording adds to a job that launches tiny kernels."""
+    check_torch.have_torch(machine)
+    job = check_torch.job("launch", 60)
+    parts = {
+        "kernels alone": {"SYNCLINE_KINDS": "kernel", "SYNCLINE_OPS": "off", "SYNCLINE_NVTX": "0",
+                          "SYNCLINE_PYTHON": "0", "SYNCLINE_CHAKRA": "off"},
+        "and CUDA calls": {"SYNCLINE_OPS": "off", "SYNCLINE_NVTX": "0", "SYNCLINE_PYTHON": "0",
+                           "SYNCLINE_CHAKRA": "off"},
+        "and Python's lines and steps": {"SYNCLINE_OPS": "off", "SYNCLINE_CHAKRA": "off"},
+        "and operators": {"SYNCLINE_CHAKRA": "off"},
+        "and their inputs": {"SYNCLINE_OPS": "full", "SYNCLINE_CHAKRA": "off"},
+        "the default": {},
+    }
+    ways = {"bare": lambda: machine.run(job).step_ms()}
+    for name, options in parts.items():
+        ways[name] = lambda o=options: machine.record(job, o).step_ms()
+    compare(suite, "torch launch step", ways, 3)
+
+
 def phases(suite, machine):
     """Measures how long the first enabling of CUPTI and the exit take, the GPU memory, and the
     uncertainty of CUPTI's clock."""
@@ -115,5 +135,6 @@ def check_all(suite, machine):
     suite.check("phases: ran", phases, suite, machine)
     suite.check("overhead of samples: ran", overhead_of_samples, suite, machine)
     suite.check("overhead of PyTorch: ran", overhead_of_torch, suite, machine)
+    suite.check("cost of the parts of a recording: ran", cost_of_parts, suite, machine)
     suite.begin("CUPTI")
     suite.check("CUPTI's facts: ran", cupti_facts, suite, machine)

@@ -20,7 +20,8 @@ usage: tests/gpu/run.sh [options]
   --build DIR      where to build (build/gpu)
   --deps DIR       fetched sources, carried along where there is no network (build/deps)
   --prebuilt DIR   use this build folder if building here fails
-  --only GROUP     samples, library, dumps, torch or measure; may be repeated
+  --only GROUP     samples, library, dumps, torch, measure or random; may be
+                   repeated
   --budget SECONDS time for all checks (420); what is left then is skipped
 END
 }
@@ -68,6 +69,13 @@ if ! build_here >"$out/build.log" 2>&1; then
     fi
     echo "run.sh: the build failed; using $prebuilt" >&2
     build=$prebuilt
+fi
+
+# The checks of PyTorch expect what its observer records.
+if [ ${#simulated[@]} -eq 0 ] && python3 -c 'import torch' 2>/dev/null; then
+    echo "Building the observer of PyTorch's operators"
+    "$root/python_hook/build_observers.sh" python3 >>"$out/build.log" 2>&1 ||
+        echo "run.sh: no observer (see $out/build.log): operators come through NVTX" >&2
 fi
 
 exec python3 "$root/tests/gpu/checks.py" --build "$build" --out "$out" "${simulated[@]}" \

@@ -48,6 +48,24 @@ char *sl_format_span(char *to, uint64_t ns)
     return to;
 }
 
+char *sl_format_about(char *to, uint64_t ns)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    double value = (double)ns;
+    unsigned unit = 0;
+
+    while (value >= 999.5 && unit < 3) {
+        value /= 1000;
+        unit++;
+    }
+    snprintf(to, SL_FORMAT_SIZE, "%.*f %s",
+             unit == 0 || value >= 99.95 ? 0
+             : value >= 9.995            ? 1
+                                         : 2,
+             value, units[unit]);
+    return to;
+}
+
 char *sl_format_date(char *to, int64_t epoch_ns)
 {
     time_t seconds = (time_t)(epoch_ns / 1000000000);

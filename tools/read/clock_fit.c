@@ -97,7 +97,7 @@ static void take_record(struct sl_clock_fit *f, const struct sl_event *ev)
 
 static void take_sync(struct sl_clock_fit *f, const struct sl_event *ev)
 {
-    f->has_sync = 1;
+    f->has_sync = f->sees_syncs = 1;
     f->sync_context = ev->context;
     f->sync_stream = ev->stream;
     f->sync_record = ev->u.sync.event_sync_id;
@@ -109,6 +109,10 @@ static struct sl_clock_tail *awaited(struct sl_clock_fit *f)
     switch (f->class) {
     case SL_CALL_DEVICE_SYNC:
     case SL_CALL_CONTEXT_SYNC:
+        /* In a file with records of synchronization, the record of this call was lost. It may have
+         * been for a context without operations. */
+        if (!f->has_sync && f->sees_syncs)
+            return NULL;
         return find(f->tail, key_of(f->has_sync ? f->sync_context : f->context, SL_STREAM_NONE));
     case SL_CALL_STREAM_SYNC:
         return f->has_sync ? find(f->tail, key_of(f->sync_context, f->sync_stream)) : NULL;

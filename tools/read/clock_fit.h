@@ -48,8 +48,9 @@ struct sl_clock_fit {
     uint64_t correlation;
     uint64_t start_ns, end_ns; /* of the call; 0: the call is not known */
     uint32_t thread;
-    uint8_t class;    /* enum sl_call_class */
-    uint8_t has_sync; /* not 0: the members below are set */
+    uint8_t class;      /* enum sl_call_class */
+    uint8_t sees_syncs; /* 1: the file has records of synchronization */
+    uint8_t has_sync;   /* not 0: the members below are set */
     uint32_t sync_context, sync_stream;
     uint64_t sync_record; /* correlation id of the awaited event record, or 0 */
 

@@ -390,6 +390,13 @@ int sl_job_files_find(struct sl_job_files *out, const struct sl_args *args, cons
     return status;
 }
 
+int64_t sl_job_files_rank(const char *path)
+{
+    static struct sl_header header;
+
+    return read_header(&header, path) && header.has_rank ? header.rank : -1;
+}
+
 void sl_job_files_free(struct sl_job_files *files)
 {
     for (size_t i = 0; i < files->count; i++)

@@ -12,6 +12,7 @@
 #define SL_JOB_FILES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "args/args.h"
 
@@ -30,6 +31,9 @@ struct sl_job_files {
  * Returns 0, or the exit status after a line on stderr. */
 int sl_job_files_find(struct sl_job_files *out, const struct sl_args *args, const char *run,
                       int with_chakra);
+/* Returns the rank in the file's header, or -1. */
+int64_t sl_job_files_rank(const char *path);
+
 void sl_job_files_free(struct sl_job_files *files);
 
 #endif

@@ -240,6 +240,7 @@ static void take_overhead(struct sl_trace_events *t, const struct sl_trace_row *
     enum sl_overhead_type type =
         sl_text_is(row->name, "Command Buffer Full")                ? SL_OVERHEAD_QUEUE_FULL
         : sl_text_is(row->name, "Runtime Triggered Module Loading") ? SL_OVERHEAD_MODULE_LOAD
+        : sl_text_is(row->name, "Lazy Function Loading")            ? SL_OVERHEAD_FUNCTION_LOAD
                                                                     : SL_OVERHEAD_OTHER;
 
     if (type == SL_OVERHEAD_OTHER || begin_range(t, row, &ev) != 0)

@@ -18,7 +18,8 @@
 #define LONG_GAP_NS    200000u /* mostly more than one operator of Python */
 #define LONG_LAUNCH_NS 1000000u
 #define NAME_WIDTH     48
-#define MAIN_CAUSE     0.5 /* a cause with this part of a loss stands for it */
+#define MAIN_CAUSE     0.5  /* a cause with this part of a loss stands for it */
+#define ALL_CAUSE      0.95 /* a cause with this part of a loss is all of it */
 
 __attribute__((format(printf, 2, 3))) static void put(char *to, const char *format, ...)
 {
@@ -50,7 +51,7 @@ void sl_finding_place(char to[SL_FINDING_TEXT], const struct sl_report *report,
     if (!*line)
         put(to, "%s", *place ? place : "(place not known)");
     else if (f->near != SL_NEAR_AT)
-        put(to, "%s (%s known line: %s)", place, f->near == SL_NEAR_BEFORE ? "next" : "last", code);
+        put(to, "%s (near %s)", place, code);
     else if (f->place && strcmp(place, "record_param_comms") != 0)
         put(to, "%s (%s)", code, place);
     else
@@ -102,18 +103,17 @@ static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss 
 
     if (share(loss) >= MAIN_CAUSE && mean(loss) >= LONG_GAP_NS) {
         put(f->text, "before %s the CPU does other work for %s, %.1f times %s", where,
-            sl_format_span(span, mean(loss)), times(loss, loss->cause->count), per(loss));
+            sl_format_about(span, mean(loss)), times(loss, loss->cause->count), per(loss));
         put(f->advice, "look at the code before it (data, Python, I/O): make it shorter, or do it "
                        "in another thread");
         return;
     }
     put(f->text,
-        "%.0f %% of it before %s; launches: %" PRIu64
-        " %s, %.0f of them after %s without GPU work; "
-        "half the kernels under %s",
-        100 * share(loss), where, loss->launches, per(loss), times(loss, loss->causes),
-        sl_format_span(span, loss->causes ? loss->total_ns / loss->causes : 0),
-        sl_format_span(kernel, loss->median_ns));
+        "spread out, the largest part (%.0f %%) before %s; %.0f of %" PRIu64
+        " launches %s find the GPU idle, for %s on the mean; half the kernels are under %s",
+        100 * share(loss), where, times(loss, loss->causes), loss->launches, per(loss),
+        sl_format_about(span, loss->causes ? loss->total_ns / loss->causes : 0),
+        sl_format_about(kernel, loss->median_ns));
     put(f->advice, "%s",
         loss->median_ns < SHORT_KERNEL_NS
             ? few_launches
@@ -127,13 +127,13 @@ static void describe_launch(struct sl_report_finding *f, const struct sl_loss *l
 
     if (mean(loss) >= LONG_LAUNCH_NS) {
         put(f->text, "%s: a launch takes %s, %.1f times %s", where,
-            sl_format_span(span, mean(loss)), times(loss, loss->cause->count), per(loss));
+            sl_format_about(span, mean(loss)), times(loss, loss->cause->count), per(loss));
         put(f->advice, "first launches load modules: leave them out (--steps)");
         return;
     }
     put(f->text,
-        "the GPU waits for %.0f of %" PRIu64 " launches %s while they are made; %.0f %% "
-        "of it in %s",
+        "the GPU waits while %.0f of %" PRIu64
+        " launches %s are made, the largest part (%.0f %%) in %s",
         times(loss, loss->causes), loss->launches, per(loss), 100 * share(loss), where);
     put(f->advice, "%s", few_launches);
 }
@@ -142,14 +142,22 @@ static void describe_sync(struct sl_report_finding *f, const struct sl_loss *los
                           const char *where, const char *call)
 {
     const struct sl_sum *cause = loss->cause;
-    char span[SL_FORMAT_SIZE];
+    char span[SL_FORMAT_SIZE], part[32] = "";
 
-    put(f->text, "%s: %s returns %s after the GPU has nothing left to do, %.1f times %s", where,
-        call, sl_format_span(span, mean(loss)), cause ? times(loss, cause->count) : 0, per(loss));
-    put(f->advice, "%s",
-        strstr(call, "Event") ? "wait for events less often, and after the next launches"
-                              : ".item(), .cpu() or print() of a tensor waits: do it in fewer "
-                                "steps, or copy with non_blocking=True");
+    if (share(loss) < ALL_CAUSE)
+        snprintf(part, sizeof(part), ", %.0f %% of it", 100 * share(loss));
+    put(f->text, "%s%s: %s returns %s after the GPU has nothing left to do, %.1f times %s", where,
+        part, call, sl_format_about(span, mean(loss)), cause ? times(loss, cause->count) : 0,
+        per(loss));
+    if (strstr(call, "Event"))
+        put(f->advice, "wait for events less often, and after the next launches; a library's wait "
+                       "ends sooner if the launches before it come sooner");
+    else if (strstr(call, "DeviceSync"))
+        put(f->advice, "torch.cuda.synchronize() is for measuring times: leave it out");
+    else
+        put(f->advice,
+            ".item(), .cpu() or print() of a tensor waits: do it in fewer steps, or copy "
+            "with non_blocking=True");
 }
 
 /* Names the rank that the others waited longest for, and what holds it up. */
@@ -161,14 +169,14 @@ static void describe_late_rank(struct sl_report_finding *f, const struct sl_loss
 
     if (*loss->late_place)
         put(f->text,
-            "in %s, %.0f %% of it for rank %" PRId64 ", which spends %s more %s in `%s` than the "
-            "mean, most %s %s",
-            collective, 100 * loss->report->late_ratio, rank, sl_format_span(span, loss->late_ns),
+            "in %s, %.0f %% of it is waiting for rank %" PRId64 ", which loses %s more %s to `%s` "
+            "than the mean of all, most %s %s",
+            collective, 100 * loss->report->late_ratio, rank, sl_format_about(span, loss->late_ns),
             per(loss), sl_part_name(loss->late_part),
             loss->late_part == SL_PART_SYNC || loss->late_part == SL_PART_COPY ? "in" : "before",
             loss->late_place);
     else
-        put(f->text, "in %s, %.0f %% of it for rank %" PRId64, collective,
+        put(f->text, "in %s, %.0f %% of it is waiting for rank %" PRId64, collective,
             100 * loss->report->late_ratio, rank);
     put(f->advice, "see what holds rank %" PRId64 " up: --rank %" PRId64, rank, rank);
 }

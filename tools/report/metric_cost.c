@@ -70,6 +70,20 @@ static uint64_t length_of(const struct sl_report *report, size_t first, size_t e
     return devices ? length_ns / (uint64_t)devices : 0;
 }
 
+/* Returns 1 if an overhead at `ns` is in a chosen step or, without steps, while the GPUs worked. */
+static int counts(const struct sl_report *report, size_t at, uint64_t ns)
+{
+    const struct sl_recording *r = &report->recordings.of[at];
+    const struct sl_parts *p = &report->parts[at];
+
+    if (r->steps)
+        return sl_report_counts_part(report, r, sl_recording_part(r, ns));
+    for (size_t i = 0; i < p->intervals; i++)
+        if (ns >= p->interval[i].begin_ns && ns < p->interval[i].end_ns)
+            return 1;
+    return 0;
+}
+
 int sl_cost_make(const struct sl_report *report, size_t first, size_t end, struct sl_cost *out)
 {
     *out = (struct sl_cost){.length_ns = 0};
@@ -80,7 +94,7 @@ int sl_cost_make(const struct sl_report *report, size_t first, size_t end, struc
             const struct sl_report_overhead *o = &r->overhead[i];
             const uint32_t key[SL_SUM_KEYS] = {o->name};
 
-            if (sl_report_counts_part(report, r, sl_recording_part(r, o->start_ns)))
+            if (counts(report, at, o->start_ns))
                 sl_sums_add(&out->by_name, key, o->end_ns - o->start_ns);
         }
     }
@@ -126,7 +140,8 @@ const struct sl_metric sl_metric_cost = {
     .columns = columns,
     .settings = settings,
     .formula =
-        "Sums over the events of the category overhead that begin in the chosen steps. They are of "
+        "Sums over the events of the category overhead that begin in the chosen steps or, without "
+        "steps, between the first and the last GPU operation. They are of "
         "all threads, also of those that no step waits for, so the recording cost at most this. "
         "Full queues, loading of modules and compiling are the program's own. What the profiler "
         "does outside of CUPTI has no events; docs/measurements has it for syncline.",

@@ -89,10 +89,16 @@ static void say_launches(struct sl_report_findings *out, const struct steps *all
 
     if (all->steps == 0)
         return;
-    if (late)
+    if (late == all->steps)
+        snprintf(out->launches, sizeof(out->launches),
+                 "Launch-bound in all steps: late launches (sync, cpu, loader and launch together) "
+                 "cost %.0f %% of the time.",
+                 percent);
+    else if (late)
         snprintf(out->launches, sizeof(out->launches),
                  "Launch-bound in %" PRIu64 " of %" PRIu64
-                 " steps: the GPUs wait for late launches in %.0f %% of the time.",
+                 " steps: late launches (sync, cpu, loader and launch together) cost %.0f %% of "
+                 "the time.",
                  late, all->steps, percent);
     else if (unknown)
         snprintf(out->launches, sizeof(out->launches),
@@ -100,9 +106,8 @@ static void say_launches(struct sl_report_findings *out, const struct steps *all
                  unknown, all->steps);
     else
         snprintf(out->launches, sizeof(out->launches),
-                 "GPU-bound in all %" PRIu64
-                 " steps: launches come in time, so only less GPU work makes them shorter.",
-                 all->steps);
+                 "GPU-bound in all steps: launches come in time, so only less GPU work makes them "
+                 "shorter.");
 }
 
 static void say_long_steps(struct sl_report_findings *out, const struct steps *all)
@@ -113,10 +118,10 @@ static void say_long_steps(struct sl_report_findings *out, const struct steps *a
     if (all->long_steps)
         put(out,
             "%" PRIu64 " of %" PRIu64 " steps %s long: step %" PRIu64 " %s took %s (median %s); "
-            "`%s` grew most. --only steps",
+            "`%s` grew most. Details: --only steps",
             all->long_steps, all->steps, all->long_steps == 1 ? "is" : "are", s->longest,
-            who(rank, &all->longest), sl_format_span(longest, s->longest_ns),
-            sl_format_span(median, s->median_ns), sl_part_name(s->longest_part));
+            who(rank, &all->longest), sl_format_about(longest, s->longest_ns),
+            sl_format_about(median, s->median_ns), sl_part_name(s->longest_part));
 }
 
 static void say_drift(struct sl_report_findings *out, const struct steps *all)
@@ -127,9 +132,9 @@ static void say_drift(struct sl_report_findings *out, const struct steps *all)
     if (all->drifts)
         put(out,
             "Steps become %s on %zu of %zu GPUs: %s by %s each, %.1f %% of a step from the first "
-            "to the last; `%s` changes most. --only ranks",
+            "to the last; `%s` changes most. Details: --only ranks",
             s->slope_ns > 0 ? "longer" : "shorter", all->drifts, all->devices,
-            who(rank, &all->drift), sl_format_span(slope, (uint64_t)(fabs(s->slope_ns) + 0.5)),
+            who(rank, &all->drift), sl_format_about(slope, (uint64_t)(fabs(s->slope_ns) + 0.5)),
             100 * all->drift.value, sl_part_name(s->drift_part));
 }
 
@@ -138,9 +143,9 @@ static void say_drift(struct sl_report_findings *out, const struct steps *all)
 static int say_cost(struct sl_report_findings *out, const struct sl_report *report)
 {
     double worst = sl_setting(&report->settings, &sl_metric_cost, 0).number;
-    int64_t rank = -1;
+    int has_steps = sl_report_has_steps(report), rc = 0;
     size_t end, over = 0;
-    int rc = 0;
+    char where[48] = "";
 
     for (size_t first = 0; first < report->recordings.count && rc == 0; first = end) {
         struct sl_cost cost;
@@ -154,18 +159,15 @@ static int say_cost(struct sl_report_findings *out, const struct sl_report *repo
             continue;
         over++;
         worst = share;
-        rank = sl_report_rank(&report->recordings.of[first]);
+        if (sl_report_rank(&report->recordings.of[first]) >= 0)
+            snprintf(where, sizeof(where), " on rank %" PRId64,
+                     sl_report_rank(&report->recordings.of[first]));
     }
-    if (over && rank >= 0)
+    if (over)
         put(out,
-            "The recording itself cost up to %.1f %% of the steps (rank %" PRId64
-            "), so they are shorter without it. --only cost",
-            100 * worst, rank);
-    else if (over)
-        put(out,
-            "The recording itself cost up to %.1f %% of the steps, so they are shorter without it. "
-            "--only cost",
-            100 * worst);
+            "The recording itself cost up to %.1f %% of the %s%s, which %s shorter without it. "
+            "Details: --only cost",
+            100 * worst, has_steps ? "steps" : "time", where, has_steps ? "are" : "is");
     return rc ? -ENOMEM : 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/intern.h"
 #include "report/finding.h"
 #include "report/metric.h"
 
@@ -18,17 +19,26 @@ void sl_report_print_screen(FILE *f, const struct sl_report *report,
 /* Prints a table as text, with at most `rows` rows. */
 void sl_report_print_table(FILE *f, const struct sl_table *table, size_t rows);
 
+/* The page's JSON has the values of a table by column ("values"), and at most so many rows of each
+ * rank. Texts are numbers of "names", real numbers have 9 digits, and a time (begin_...) is the
+ * difference to the row above; the first is a text, because JavaScript's numbers are too short. */
+struct sl_report_page {
+    struct sl_intern *names;
+    size_t rows_of_rank;
+};
+
 /* Prints the whole report as one JSON object. `tables` ends with a table without a metric. With
- * `is_page` the object also has the sentences that the page shows. */
+ * `page` (not NULL) the object is that of the page, with the sentences that the page shows. */
 void sl_report_print_json(FILE *f, const struct sl_report *report,
                           const struct sl_report_findings *findings, const struct sl_table *tables,
-                          int is_page);
+                          struct sl_report_page *page);
 
 /* The same, one table at a time. */
 void sl_report_json_begin(FILE *f, const struct sl_report *report,
-                          const struct sl_report_findings *findings, int is_page);
-void sl_report_json_table(FILE *f, const struct sl_table *table, int is_first, int is_page);
-void sl_report_json_end(FILE *f);
+                          const struct sl_report_findings *findings, struct sl_report_page *page);
+void sl_report_json_table(FILE *f, const struct sl_table *table, int is_first,
+                          struct sl_report_page *page);
+void sl_report_json_end(FILE *f, struct sl_report_page *page);
 
 /* Writes a page of HTML that loads nothing. Returns 0, -ENOMEM, or -EIO if the system gives no
  * random numbers. The caller checks `f` for errors. */

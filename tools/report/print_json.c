@@ -10,9 +10,11 @@
 
 #include "base/json.h"
 #include "report/grow.h"
+#include "report/page_rows.h"
 #include "report/print.h"
 
-#define SCHEMA 1
+#define SCHEMA      1
+#define PAGE_DIGITS 9
 
 static void put_string(FILE *f, const char *text)
 {
@@ -38,7 +40,7 @@ static void put_optional(FILE *f, const char *before, const char *text)
         fputs("null", f);
 }
 
-static void put_real(FILE *f, double value)
+static void put_real(FILE *f, double value, int precision)
 {
     char digits[40];
 
@@ -46,7 +48,7 @@ static void put_real(FILE *f, double value)
         fputs("null", f);
         return;
     }
-    *sl_json_double(digits, value, 17) = '\0';
+    *sl_json_double(digits, value, precision) = '\0';
     fputs(digits, f);
 }
 
@@ -143,7 +145,7 @@ static void put_finding(FILE *f, const struct sl_report *report, const struct sl
 
     fprintf(f, "{\"id\": \"%s\", \"part\": \"%s\", \"per_step_ns\": %" PRIu64 ", \"share_ratio\": ",
             it->id, sl_part_name(it->part), it->per_step_ns);
-    put_real(f, it->share);
+    put_real(f, it->share, 17);
     fprintf(f, ", \"ranks\": %zu", it->ranks);
     snprintf(file, sizeof(file), "%.*s", colon ? (int)(colon - line) : (int)strlen(line), line);
     put_optional(f, ", \"where\": {\"file\": ", file);
@@ -190,25 +192,27 @@ static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *ce
     else if (type == SL_COLUMN_FLOAT && is_small_integer(cell->real))
         put_integer(f, (int32_t)cell->real);
     else if (sl_column_is_real(type))
-        put_real(f, cell->real);
+        put_real(f, cell->real, 17);
     else
         fprintf(f, "%" PRIu64, cell->number);
 }
 
-static void put_table(FILE *f, const struct sl_table *t, int is_page)
+static void put_columns(FILE *f, const struct sl_table *t, const struct sl_report_page *page)
 {
-    fprintf(f, "\"%s\": {", t->metric->name);
-    if (is_page) {
-        put_optional(f, "\"title\": ", t->metric->title);
-        put_optional(f, ", \"formula\": ", t->metric->formula);
-        fputs(", ", f);
+    for (size_t i = 0; i < t->columns; i++) {
+        const struct sl_column *column = &t->metric->columns[i];
+
+        fprintf(f, "%s{\"name\": \"%s\", \"unit\": \"%s\", \"type\": \"%s\"", i ? ", " : "",
+                column->name, type_name(column->type),
+                column->type == SL_COLUMN_TEXT ? "string" : "number");
+        if (page)
+            put_optional(f, ", \"meaning\": ", column->meaning);
+        fputs("}", f);
     }
-    fputs("\"columns\": [", f);
-    for (size_t i = 0; i < t->columns; i++)
-        fprintf(f, "%s{\"name\": \"%s\", \"unit\": \"%s\", \"type\": \"%s\"}", i ? ", " : "",
-                t->metric->columns[i].name, type_name(t->metric->columns[i].type),
-                t->metric->columns[i].type == SL_COLUMN_TEXT ? "string" : "number");
-    fputs("], \"rows\": [", f);
+}
+
+static void put_rows(FILE *f, const struct sl_table *t)
+{
     for (size_t row = 0; row < t->rows; row++) {
         fputs(row ? ",\n [" : "\n [", f);
         for (size_t i = 0; i < t->columns; i++) {
@@ -217,6 +221,77 @@ static void put_table(FILE *f, const struct sl_table *t, int is_page)
         }
         fputs("]", f);
     }
+}
+
+/* ---- the page ---- */
+
+/* Prints a value of the page. `last_ns` is the time in the row above. */
+static void put_page_cell(FILE *f, const struct sl_column *column, const struct sl_cell *cell,
+                          struct sl_report_page *page, uint64_t *last_ns)
+{
+    if (cell->has && column->type == SL_COLUMN_TEXT) {
+        fprintf(f, "%" PRIu32, sl_intern_put(page->names, cell->text, strlen(cell->text)));
+    } else if (cell->has && strncmp(column->name, "begin_", 6) == 0) {
+        fprintf(f, *last_ns ? "%" PRId64 : "\"%" PRId64 "\"", (int64_t)(cell->number - *last_ns));
+        *last_ns = cell->number;
+    } else if (cell->has && sl_column_is_real(column->type)) {
+        put_real(f, cell->real, PAGE_DIGITS);
+    } else {
+        put_cell(f, column->type, cell);
+    }
+}
+
+/* Prints the values column by column, because that compresses best. */
+static void put_page_rows(FILE *f, const struct sl_table *t, struct sl_report_page *page)
+{
+    unsigned char *keep = malloc(t->rows + 1);
+
+    if (keep)
+        sl_page_rows_choose(t, page->rows_of_rank, keep);
+    for (size_t i = 0; i < t->columns; i++) {
+        const char *separator = i ? "],\n[" : "[";
+        uint64_t last_ns = 0;
+
+        for (size_t row = 0; keep && row < t->rows; row++) {
+            if (!keep[row])
+                continue;
+            fputs(separator, f);
+            separator = ",";
+            put_page_cell(f, &t->metric->columns[i], &t->cell[row * t->columns + i], page,
+                          &last_ns);
+        }
+        if (*separator != ',')
+            fputs(separator, f);
+    }
+    fputs("]", f);
+    free(keep);
+}
+
+static void put_names(FILE *f, const struct sl_intern *names)
+{
+    fputs(", \"names\": [null", f);
+    for (uint32_t id = 1; id <= sl_intern_count(names); id++) {
+        fputs(",\n ", f);
+        put_string(f, sl_intern_get(names, id, NULL));
+    }
+    fputs("]", f);
+}
+
+static void put_table(FILE *f, const struct sl_table *t, struct sl_report_page *page)
+{
+    fprintf(f, "\"%s\": {", t->metric->name);
+    if (page) {
+        put_optional(f, "\"title\": ", t->metric->title);
+        put_optional(f, ", \"formula\": ", t->metric->formula);
+        fprintf(f, ", \"total\": %zu, ", t->rows);
+    }
+    fputs("\"columns\": [", f);
+    put_columns(f, t, page);
+    fputs(page ? "], \"values\": [" : "], \"rows\": [", f);
+    if (page)
+        put_page_rows(f, t, page);
+    else
+        put_rows(f, t);
     fputs("], \"notes\": [", f);
     for (size_t i = 0; i < sizeof(t->note) / sizeof(t->note[0]) && t->note[i]; i++) {
         fputs(i ? ", " : "", f);
@@ -248,7 +323,7 @@ static void put_sentences(FILE *f, const struct sl_report *report,
 }
 
 void sl_report_json_begin(FILE *f, const struct sl_report *report,
-                          const struct sl_report_findings *findings, int is_page)
+                          const struct sl_report_findings *findings, struct sl_report_page *page)
 {
     fprintf(f, "{\"schema\": %d, \"syncline\": \"%s\", \"inputs\": [", SCHEMA, SL_VERSION);
     for (size_t i = 0; i < report->recordings.count; i++) {
@@ -256,7 +331,7 @@ void sl_report_json_begin(FILE *f, const struct sl_report *report,
         put_input(f, &report->recordings.of[i]);
     }
     fputs("]", f);
-    if (is_page)
+    if (page)
         put_sentences(f, report, findings);
     put_steps(f, report);
     fputs(", \"findings\": [", f);
@@ -274,23 +349,27 @@ void sl_report_json_begin(FILE *f, const struct sl_report *report,
     fputs("], \"metrics\": {", f);
 }
 
-void sl_report_json_table(FILE *f, const struct sl_table *table, int is_first, int is_page)
+void sl_report_json_table(FILE *f, const struct sl_table *table, int is_first,
+                          struct sl_report_page *page)
 {
     fputs(is_first ? "\n" : ",\n", f);
-    put_table(f, table, is_page);
+    put_table(f, table, page);
 }
 
-void sl_report_json_end(FILE *f)
+void sl_report_json_end(FILE *f, struct sl_report_page *page)
 {
-    fputs("}}\n", f);
+    fputs("}", f);
+    if (page)
+        put_names(f, page->names);
+    fputs("}\n", f);
 }
 
 void sl_report_print_json(FILE *f, const struct sl_report *report,
                           const struct sl_report_findings *findings, const struct sl_table *tables,
-                          int is_page)
+                          struct sl_report_page *page)
 {
-    sl_report_json_begin(f, report, findings, is_page);
+    sl_report_json_begin(f, report, findings, page);
     for (size_t i = 0; tables[i].metric; i++)
-        sl_report_json_table(f, &tables[i], i == 0, is_page);
-    sl_report_json_end(f);
+        sl_report_json_table(f, &tables[i], i == 0, page);
+    sl_report_json_end(f, page);
 }

@@ -1,6 +1,7 @@
 /*
  * print_page.c - writes a report as one HTML file: the template, with the styles, the scripts and
- * the report as JSON put in.
+ * the report as JSON put in. The JSON is compressed, and written in base64. If the page would be
+ * too large to mail, the tables of ranks with the most rows are cut.
  *
  * The page's Content-Security-Policy runs only scripts that carry the page's nonce, and loads
  * nothing. So a name in a trace cannot run code, even if its text were taken for HTML.
@@ -14,14 +15,19 @@
 
 #include "report/page.h"
 #include "report/print.h"
+#include "write/sink/sink.h"
 
-#define NONCE_BYTES 16
+#define NONCE_BYTES     16
+#define PAGE_BYTES_MAX  980000
+#define NAMES_BYTES_MAX (256u << 20)
+#define GZIP_LEVEL      4
+#define ROWS_LEAST      2
 
 struct page {
     FILE *f;
     const char *title;
     char nonce[2 * NONCE_BYTES + 1];
-    char *data; /* the report as JSON */
+    const unsigned char *data; /* the report as JSON, in gzip */
     size_t data_size;
 };
 
@@ -55,14 +61,23 @@ static void put_html(FILE *f, const char *text)
     }
 }
 
-/* In JSON, '<' can only be inside a string. Written as an escape it cannot end the script. */
+/* Writes the data in base64. So no text of it can end the script. */
 static void put_data(const struct page *page)
 {
-    for (size_t i = 0; i < page->data_size; i++) {
-        if (page->data[i] == '<')
-            fputs("\\u003c", page->f);
-        else
-            putc(page->data[i], page->f);
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < page->data_size; i += 3) {
+        size_t left = page->data_size - i;
+        uint32_t bits = (uint32_t)page->data[i] << 16;
+
+        if (left > 1)
+            bits |= (uint32_t)page->data[i + 1] << 8;
+        if (left > 2)
+            bits |= page->data[i + 2];
+        putc(digit[bits >> 18], page->f);
+        putc(digit[bits >> 12 & 63], page->f);
+        putc(left > 1 ? digit[bits >> 6 & 63] : '=', page->f);
+        putc(left > 2 ? digit[bits & 63] : '=', page->f);
     }
 }
 
@@ -100,20 +115,76 @@ static void put_template(const struct page *page)
     fputs(at, page->f);
 }
 
+/* Compresses the report, with at most so many rows of a rank in each table. The caller closes the
+ * sink, even after an error. */
+static int compress(struct sl_sink **out, size_t rows_of_rank, const struct sl_report *report,
+                    const struct sl_report_findings *findings, const struct sl_table *tables,
+                    struct page *page)
+{
+    struct sl_report_page json = {.rows_of_rank = rows_of_rank};
+    struct sl_sink *memory = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    const void *data;
+    FILE *f;
+    int rc = sl_intern_create(&json.names, NAMES_BYTES_MAX);
+
+    if (rc)
+        return rc;
+    f = open_memstream(&text, &size);
+    if (f) {
+        sl_report_print_json(f, report, findings, tables, &json);
+        rc = fclose(f) == 0 ? 0 : -ENOMEM;
+    } else {
+        rc = -ENOMEM;
+    }
+    sl_intern_destroy(json.names);
+    if (rc == 0 && (rc = sl_sink_memory_open(&memory)) == 0 &&
+        (rc = sl_sink_compress_open(out, memory, SL_COMPRESS_GZIP, GZIP_LEVEL)) != 0)
+        memory->close(memory, 0);
+    if (rc == 0 && (rc = (*out)->write(*out, text, size)) == 0 && (rc = (*out)->sync(*out)) == 0) {
+        sl_sink_memory_get(memory, &data, &page->data_size);
+        page->data = data;
+    }
+    free(text);
+    return rc;
+}
+
+/* Returns the number of rows of the longest table. */
+static size_t longest(const struct sl_table *tables)
+{
+    size_t rows = 0;
+
+    for (; tables->metric; tables++)
+        rows = tables->rows > rows ? tables->rows : rows;
+    return rows;
+}
+
 int sl_report_print_page(FILE *f, const struct sl_report *report,
                          const struct sl_report_findings *findings, const struct sl_table *tables)
 {
+    const size_t texts = strlen(sl_page_html) + strlen(sl_page_css) + strlen(sl_page_js) +
+                         strlen(sl_page_uplot_css) + strlen(sl_page_uplot_js);
     struct page page = {.f = f, .title = sl_report_title(report)};
-    FILE *json = open_memstream(&page.data, &page.data_size);
-    int rc = json ? make_nonce(&page) : -ENOMEM;
+    struct sl_sink *sink = NULL;
+    size_t rows = longest(tables), room, size;
+    int rc = make_nonce(&page);
 
-    if (!json)
-        return rc;
-    sl_report_print_json(json, report, findings, tables, 1);
-    if (fclose(json) != 0)
-        rc = -ENOMEM;
+    while (rc == 0) {
+        rc = compress(&sink, rows, report, findings, tables, &page);
+        room = PAGE_BYTES_MAX - texts;
+        size = page.data_size / 3 * 4;
+        if (rc || size <= room || rows <= ROWS_LEAST)
+            break;
+        sink->close(sink, 0);
+        sink = NULL;
+        /* The size falls more slowly than the rows, because short tables are not cut. */
+        rows = (size_t)((double)rows * ((double)room / (double)size) * 0.9);
+        rows = rows < ROWS_LEAST ? ROWS_LEAST : rows;
+    }
     if (rc == 0)
         put_template(&page);
-    free(page.data);
+    if (sink)
+        sink->close(sink, 0);
     return rc;
 }

@@ -8,6 +8,7 @@
 #include "report/recording.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -348,16 +349,16 @@ static void take_load(struct reading *r, const struct sl_trace_row *row)
 /* Returns the sizes of inputs without the last ones, "[]", which are no tensors. */
 static uint32_t put_sizes(struct reading *r, struct sl_text text)
 {
-    char plain[256];
     size_t size = text.size;
+    char plain[256];
+    int length;
 
-    while (size > 2 && memchr("[], ", text.data[size - 1], 4))
+    while (size > 2 && strchr("[], ", text.data[size - 1]) != NULL)
         size--;
-    if (size + 2 >= sizeof(plain) || size == text.size || size <= 2)
+    length = snprintf(plain, sizeof(plain), "%.*s]]", (int)(size < 1000 ? size : 1000), text.data);
+    if (size == text.size || size <= 2 || length >= (int)sizeof(plain))
         return put_text(r, text);
-    memcpy(plain, text.data, size);
-    memcpy(plain + size, "]]", 2);
-    return put_text(r, (struct sl_text){plain, size + 2});
+    return put_text(r, (struct sl_text){plain, (size_t)length});
 }
 
 static void take_product(struct reading *r, const struct sl_trace_row *row)
@@ -445,6 +446,20 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
+/* Compares the members that no sort needs, so that any sort gives the same. */
+static int order_of_rest(const struct sl_report_op *x, const struct sl_report_op *y)
+{
+    const uint64_t a[] = {x->end_ns, x->bytes,   x->launch,     x->graph,      x->awaited,
+                          x->group,  x->is_node, x->has_waited, x->collective, x->dtype};
+    const uint64_t b[] = {y->end_ns, y->bytes,   y->launch,     y->graph,      y->awaited,
+                          y->group,  y->is_node, y->has_waited, y->collective, y->dtype};
+    size_t i = 0;
+
+    while (i + 1 < sizeof(a) / sizeof(a[0]) && a[i] == b[i])
+        i++;
+    return compare(a[i], b[i]);
+}
+
 static int order_of_ops(const void *a, const void *b)
 {
     const struct sl_report_op *x = a, *y = b;
@@ -459,7 +474,7 @@ static int order_of_ops(const void *a, const void *b)
         return compare(x->stream, y->stream);
     if (x->name != y->name)
         return compare(x->name, y->name);
-    return memcmp(x, y, sizeof(*x)); /* so that any sort gives the same */
+    return order_of_rest(x, y);
 }
 
 static int order_of_waits(const void *a, const void *b)

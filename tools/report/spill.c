@@ -61,7 +61,7 @@ static void *move(struct sl_spill *s, void *array, size_t bytes, size_t to_bytes
     }
     if (!data)
         return NULL;
-    if (bytes)
+    if (array)
         memcpy(data, array, bytes);
     if (map->data) {
         munmap(map->data, map->bytes);

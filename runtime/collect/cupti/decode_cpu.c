@@ -148,6 +148,7 @@ static enum sl_overhead_type overhead_type(uint32_t type)
 {
     return type == SL_CUPTI_OVERHEAD_COMMAND_BUFFER_FULL                ? SL_OVERHEAD_QUEUE_FULL
            : type == SL_CUPTI_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING ? SL_OVERHEAD_MODULE_LOAD
+           : type == SL_CUPTI_OVERHEAD_LAZY_FUNCTION_LOADING            ? SL_OVERHEAD_FUNCTION_LOAD
                                                                         : SL_OVERHEAD_OTHER;
 }
 

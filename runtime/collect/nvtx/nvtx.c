@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/import_slot.h"
+#include "base/log.h"
 #include "collect/nvtx/calls.h"
 #include "collect/nvtx/discover.h"
 #include "collect/nvtx/getenv_hook.h"
@@ -29,9 +30,12 @@
  * were read. */
 #define EARLY_BYTES ((size_t)16 << 20)
 
-/* Maximum number of slots that we set; enough for NVTX in a hundred shared objects. */
-#define SLOTS_MAX  8192
+/* Maximum number of slots that we set. Each source file that includes NVTX's header can bring a
+ * copy of its own, with 47 slots that we set: PyTorch 2.11 and CUDA's libraries have 317 copies.
+ * This is enough for 2,700. A page of the table takes memory only once it is used. */
+#define SLOTS_MAX  (1 << 17)
 #define NVTX_TABLE 64 /* number of slots of the largest module */
+#define BATCH      64 /* slots that one system call reads */
 
 /* A slot that we have set, with its address, our function, and the value that turns the slot
  * off. */
@@ -46,6 +50,7 @@ static struct {
     _Atomic unsigned count; /* number of slots requested so far; may exceed SLOTS_MAX */
     _Atomic unsigned copies;
     _Atomic int begun, detached;
+    int is_full_said;
     uint64_t generation; /* generation of the linker's list of objects at the last search */
     const struct sl_nvtx_ids *_Atomic ids;
 } nvtx;
@@ -78,18 +83,34 @@ unsigned sl_nvtx_copies(void)
 
 /* ---- slots ---- */
 
-static void clear_slot(struct taken *t)
+/* Clears the slots from `first` on, up to `most` and at most BATCH. Returns how many it has looked
+ * at. The kernel stops at a slot that it cannot read; that slot is left as it is. A slot that is
+ * not written yet has the address NULL and counts as one of these. */
+static unsigned clear_slots(unsigned first, unsigned most)
 {
-    /* Acquire pairs with the release in set_slot(). */
-    void *_Atomic *slot = atomic_load_explicit(&t->slot, memory_order_acquire);
-    void *there = NULL;
-    const struct iovec here = {&there, sizeof(there)};
-    const struct iovec remote = {(void *)(uintptr_t)slot, sizeof(there)};
+    struct iovec here[BATCH], remote[BATCH];
+    void *there[BATCH];
+    unsigned count = most < BATCH ? most : BATCH, readable;
+    ssize_t bytes;
 
-    if (!slot || process_vm_readv(getpid(), &here, 1, &remote, 1, 0) != sizeof(there) ||
-        there != t->function)
-        return;
-    atomic_store_explicit(slot, t->off, memory_order_release);
+    for (unsigned i = 0; i < count; i++) {
+        /* Acquire pairs with the release in set_slot(). */
+        void *_Atomic *slot =
+            atomic_load_explicit(&nvtx.taken[first + i].slot, memory_order_acquire);
+
+        here[i] = (struct iovec){&there[i], sizeof(there[i])};
+        remote[i] = (struct iovec){(void *)(uintptr_t)slot, sizeof(there[i])};
+    }
+    bytes = process_vm_readv(getpid(), here, count, remote, count, 0);
+    readable = bytes > 0 ? (unsigned)((size_t)bytes / sizeof(*there)) : 0;
+    for (unsigned i = 0; i < readable; i++) {
+        const struct taken *t = &nvtx.taken[first + i];
+
+        if (there[i] == t->function)
+            atomic_store_explicit((void *_Atomic *)remote[i].iov_base, t->off,
+                                  memory_order_release);
+    }
+    return readable < count ? readable + 1 : count;
 }
 
 /* Returns 0, or -ENOSPC if our table is full. Then the slot is not set, because we could not clear
@@ -102,8 +123,12 @@ static int set_slot(void *_Atomic *slot, sl_nvtx_function function, void *off)
     if (atomic_load_explicit(slot, memory_order_relaxed) == to)
         return 0;
     at = atomic_fetch_add_explicit(&nvtx.count, 1, memory_order_relaxed);
-    if (at >= SLOTS_MAX)
+    if (at >= SLOTS_MAX) {
+        sl_log_once(
+            &nvtx.is_full_said, SL_LOG_WARN,
+            "this process has too many copies of NVTX; ranges of some libraries are missing");
         return -ENOSPC;
+    }
     nvtx.taken[at].function = to;
     nvtx.taken[at].off = off;
     atomic_store_explicit(&nvtx.taken[at].slot, slot, memory_order_release);
@@ -125,8 +150,9 @@ void sl_nvtx_detach(void)
      * copy's slots, or the attaching thread sees `detached`. */
     atomic_store(&nvtx.detached, 1);
     count = atomic_load(&nvtx.count);
-    for (unsigned i = 0; i < count && i < SLOTS_MAX; i++)
-        clear_slot(&nvtx.taken[i]);
+    count = count < SLOTS_MAX ? count : SLOTS_MAX;
+    for (unsigned i = 0; i < count;)
+        i += clear_slots(i, count - i);
     errno = saved;
 }
 

@@ -101,14 +101,32 @@ static void enter(int c)
     pthread_mutex_unlock(&entering);
 }
 
+static int devices(void)
+{
+    int count = 0;
+
+    CHECK(cu.DeviceGetCount(&count));
+    return count;
+}
+
+/* Context c < PRIMARY is the primary context of device c. On a machine with fewer devices it is one
+ * more context of a device. */
+static int is_primary(int c)
+{
+    return c < PRIMARY && c < devices();
+}
+
 static int is_there(int c)
 {
     int there;
 
     pthread_mutex_lock(&entering);
     if (c < PRIMARY && !contexts[c].handle) {
-        contexts[c].device = c;
-        cu.DevicePrimaryCtxRetain(&contexts[c].handle, c);
+        contexts[c].device = c % devices();
+        if (is_primary(c))
+            cu.DevicePrimaryCtxRetain(&contexts[c].handle, c);
+        else
+            more.CtxCreate(&contexts[c].handle, 0, contexts[c].device);
     }
     there = contexts[c].handle != NULL;
     pthread_mutex_unlock(&entering);
@@ -128,9 +146,9 @@ static void context(const int *arg)
     int c = arg[0];
 
     if (c < PRIMARY || c >= CONTEXTS || contexts[c].handle ||
-        more.CtxCreate(&contexts[c].handle, 0, arg[1]))
+        more.CtxCreate(&contexts[c].handle, 0, arg[1] % devices()))
         return;
-    contexts[c].device = arg[1];
+    contexts[c].device = arg[1] % devices();
     enter(c);
 }
 
@@ -148,7 +166,7 @@ static void reset(const int *arg)
     if (c < 0 || c >= CONTEXTS || !contexts[c].handle)
         return;
     enter(c);
-    if (c >= PRIMARY)
+    if (!is_primary(c))
         more.CtxDestroy(contexts[c].handle);
     else if (arg[1])
         rt.cudaDeviceReset();

@@ -12,7 +12,8 @@
  *
  * The argument API is 0 for the driver, 1 for the runtime, and 2 for the runtime with per-thread
  * default streams. The verbs are:
- *     use C                    Makes context C current. 0 to 3 are primary contexts of devices.
+ *     use C                    Makes context C current. 0 to 3 are primary contexts of devices, or
+ *                              more contexts of a device if there are fewer devices.
  *     context C DEVICE         Creates context C (4 to 7) on the device, and makes it current.
  *     stream S NONBLOCKING     Creates stream S. Stream 0 is the legacy default stream. Stream 1 is
  *                              the per-thread default stream.

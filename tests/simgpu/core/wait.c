@@ -138,7 +138,13 @@ static int on_stream(struct sim_stream *stream, const char *kind, bool query, bo
     struct sim_set set = {0};
 
     sim_lock();
-    sim_stream_collect(stream, &set);
+    if (recorded && !stream->legacy) {
+        /* A synchronize of a blocking stream does not wait for the legacy stream. Only more work on
+         * the blocking stream is ordered after the legacy stream (seen on an H200). */
+        sim_set_merge_as_is(&set, &stream->tail);
+    } else {
+        sim_stream_collect(stream, &set);
+    }
     sim_unlock();
     if (query) {
         finish_query(&wait, &set, context);

@@ -30,6 +30,7 @@ static const struct scenario_verb verbs[] = {
     {"capture_end", 319, 0, 0},
     {"queue_full", 0, SL_EV_OVERHEAD, SL_OVERHEAD_QUEUE_FULL},
     {"module_load", 0, SL_EV_OVERHEAD, SL_OVERHEAD_MODULE_LOAD},
+    {"function_load", 0, SL_EV_OVERHEAD, SL_OVERHEAD_FUNCTION_LOAD},
 };
 
 /* Words of a scenario for kinds of memory, indexed by CUpti_ActivityMemoryKind. */

@@ -227,7 +227,7 @@ static void overhead_of_every_version(void **state)
         {2u << 16, "Instrumentation", SL_OVERHEAD_OTHER},
         {3u << 16, "Resource", SL_OVERHEAD_OTHER},
         {4u << 16, "Runtime Triggered Module Loading", SL_OVERHEAD_MODULE_LOAD},
-        {5u << 16, "Lazy Function Loading", SL_OVERHEAD_OTHER},
+        {5u << 16, "Lazy Function Loading", SL_OVERHEAD_FUNCTION_LOAD},
         {6u << 16, "Command Buffer Full", SL_OVERHEAD_QUEUE_FULL},
         {7u << 16, "Activity Buffer Request", SL_OVERHEAD_OTHER},
         {8u << 16, "UVM Activity Init", SL_OVERHEAD_OTHER},

@@ -155,12 +155,14 @@ static void what_is_still_ours_is_cleared(void)
     CHECK(set_slots(&ours) == 0);
 }
 
-/* There are more copies of NVTX than syncline can remember. The slots of the other copies are not
- * set, because syncline could not clear these slots later. */
+/* PyTorch 2.11 and CUDA's libraries have 317 copies of NVTX, and all of them have slots. There may
+ * be more copies than syncline can remember. The slots of the other copies are not set, because
+ * syncline could not clear these slots later. */
 static void more_copies_than_are_kept_are_refused(void)
 {
     enum {
-        COPIES = 1000
+        SURE = 1000,
+        COPIES = 20000
     };
     struct copy *copy = calloc(COPIES, sizeof(*copy));
     unsigned refused = 0;
@@ -170,8 +172,8 @@ static void more_copies_than_are_kept_are_refused(void)
         make_copy(&copy[i], NVTX_CBID_CORE_SIZE);
         refused += !sl_nvtx_attach(export_table);
     }
-    CHECK(refused > 0 && refused < COPIES / 2);
-    CHECK(set_slots(&copy[0]) && !set_slots(&copy[COPIES - 1]));
+    CHECK(refused > 0 && refused < COPIES - SURE);
+    CHECK(set_slots(&copy[0]) && set_slots(&copy[SURE - 1]) && !set_slots(&copy[COPIES - 1]));
     CHECK(sl_nvtx_copies() == COPIES - refused);
     sl_nvtx_detach();
     for (unsigned i = 0; i < COPIES; i++)

@@ -114,6 +114,57 @@ static void test_cut_anywhere(void **state)
     }
 }
 
+#define SPANS_MAX 16
+
+/* Splits the trace and keeps the texts of its spans. Then goes back to the event `again`. */
+static void keep_and_go_back(size_t bytes, int again)
+{
+    struct text_reader reader = text_reader(trace, bytes);
+    struct sl_split_buffer buffer[SPANS_MAX] = {{0}};
+    struct sl_text piece[SPANS_MAX];
+    struct sl_span span[SPANS_MAX], repeated;
+    size_t spans = 0, buffers = 0, pieces = 0, seen = 0, first;
+    struct sl_split *split;
+
+    assert_int_equal(sl_split_create(&split, text_read, &reader), 0);
+    sl_split_keep(split, 1);
+    do {
+        sl_split_next(split, &span[spans]);
+        buffers += (size_t)sl_split_take(split, &buffer[buffers]);
+        if (spans % 3 == 1)
+            sl_split_turn(split);
+    } while (span[spans++].kind < SL_SPAN_END);
+    assert_true(buffers >= spans / 3);
+    for (size_t i = 0; i < spans; i++) {
+        assert_memory_equal(span[i].text - span[i].lead, trace + seen, span[i].lead + span[i].size);
+        seen += span[i].lead + span[i].size;
+    }
+    for (first = 0; span[first].kind != SL_SPAN_EVENT || again-- > 0; first++)
+        ;
+    for (size_t i = first; i < spans - 1; i++)
+        piece[pieces++] =
+            (struct sl_text){span[i].text - span[i].lead, span[i].lead + span[i].size};
+    sl_split_rewind(split, &span[first], piece, pieces);
+    for (size_t i = first; i < spans; i++) {
+        sl_split_next(split, &repeated);
+        assert_int_equal(repeated.kind, span[i].kind);
+        assert_int_equal(repeated.offset, span[i].offset);
+        assert_int_equal(repeated.lead, span[i].lead);
+        assert_int_equal(repeated.size, span[i].size);
+        assert_memory_equal(repeated.text, trace + repeated.offset, span[i].size);
+    }
+    for (size_t i = 0; i < buffers; i++)
+        free(buffer[i].data);
+    sl_split_destroy(split);
+}
+
+static void test_kept_texts(void **state)
+{
+    for (size_t bytes = 0; bytes < 70; bytes += 7)
+        for (int again = 0; again < 3; again++)
+            keep_and_go_back(bytes, again);
+}
+
 static void test_not_a_trace(void **state)
 {
     expect("", "CUT");
@@ -213,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_outline),     cmocka_unit_test(test_cut_anywhere),
         cmocka_unit_test(test_not_a_trace), cmocka_unit_test(test_broken_event),
         cmocka_unit_test(test_long),        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_kept_texts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

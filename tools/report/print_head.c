@@ -1,0 +1,158 @@
+/*
+ * print_head.c - the first sentences of the first screen: whose recording it is, and what held the
+ * GPUs up.
+ *
+ * Threads, memory: see print.h.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "print/format.h"
+#include "report/print.h"
+#include "report/screen.h"
+
+#define LOSSES 3 /* in the verdict */
+
+/* ---- the head: whose recording it is ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+void sl_screen_count(const struct sl_report *report, size_t *ranks, size_t *devices)
+{
+    const struct sl_recordings *all = &report->recordings;
+
+    *ranks = *devices = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct sl_recording *r = &all->of[i];
+
+        if (i && sl_report_rank(r) >= 0 && sl_report_rank(r) == sl_report_rank(&all->of[i - 1]))
+            continue;
+        ++*ranks;
+        for (size_t k = 0; k < r->ops; k++)
+            *devices += k == 0 || r->op[k].device != r->op[k - 1].device;
+    }
+}
+
+/* Finds the lowest and the highest number of a chosen step. Returns 0 if there is none. */
+static int step_range(const struct sl_report *report, uint64_t *first, uint64_t *last)
+{
+    *first = UINT64_MAX;
+    *last = 0;
+    for (size_t i = 0; i < report->recordings.count; i++) {
+        const struct sl_recording *r = &report->recordings.of[i];
+
+        for (uint32_t k = 0; k < r->steps; k++) {
+            if (!sl_report_counts_step(report, r, k + 1))
+                continue;
+            *first = r->step[k].number < *first ? r->step[k].number : *first;
+            *last = r->step[k].number > *last ? r->step[k].number : *last;
+        }
+    }
+    return *first <= *last;
+}
+
+/* Returns the number of records that CUPTI or syncline dropped, by all counters of drops. */
+static uint64_t lost(const struct sl_report *report)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < report->recordings.count; i++) {
+        const struct sl_header *h = &report->recordings.of[i].header;
+
+        for (unsigned k = 0; k < h->counters; k++)
+            if (strncmp(h->counter[k].name, "dropped_", 8) == 0)
+                sum += h->counter[k].value;
+    }
+    return sum;
+}
+
+const char *sl_report_title(const struct sl_report *report)
+{
+    const struct sl_recording *r = &report->recordings.of[0];
+
+    return *r->header.job ? r->header.job : base_name(r->path);
+}
+
+void sl_report_print_head(FILE *f, const struct sl_report *report,
+                          const struct sl_report_findings *findings)
+{
+    const struct sl_recording *r = &report->recordings.of[0];
+    const struct sl_header *h = &r->header;
+    uint64_t first, last, dropped = lost(report);
+    char span[SL_FORMAT_SIZE], number[SL_FORMAT_SIZE];
+    size_t ranks, devices;
+
+    sl_screen_count(report, &ranks, &devices);
+    if (h->has_world_size)
+        fprintf(f, "%zu of %" PRId64 " rank%s", ranks, h->world_size,
+                h->world_size == 1 ? "" : "s");
+    else
+        fprintf(f, "%zu rank%s", ranks, ranks == 1 ? "" : "s");
+    if (*h->host)
+        fprintf(f, " on %s", h->host);
+    fprintf(f, ", %zu ", devices);
+    if (h->devices)
+        fprintf(f, "x %s", h->device[0].name);
+    else
+        fprintf(f, "GPU%s", devices == 1 ? "" : "s");
+    if (findings->time.steps)
+        sl_format_about(span, findings->time.length_ns / findings->time.steps);
+    if (step_range(report, &first, &last))
+        fprintf(f, "; steps %" PRIu64 "..%" PRIu64 ", %s each", first, last, span);
+    else if (findings->time.steps)
+        fprintf(f, "; no steps, %s", span);
+    if (dropped)
+        fprintf(f, "; %s records were lost", sl_format_count(number, dropped));
+    else
+        fputs(r->status ? "; incomplete" : "; complete", f);
+}
+
+/* ---- the verdict ---- */
+
+static const char *verdict(enum sl_part bound)
+{
+    switch (bound) {
+    case SL_PART_COMPUTE:
+        return "The GPUs are busy";
+    case SL_PART_TRANSFER:
+        return "Held up by communication";
+    case SL_PART_WAITING:
+        return "Held up by a late rank";
+    case SL_PART_COPY:
+        return "Held up by copies";
+    case SL_PART_QUEUED:
+        return "Held up by other GPU work";
+    case SL_PART_UNKNOWN:
+        return "Idle for an unknown reason";
+    default:
+        return "Held up by the CPU";
+    }
+}
+
+const char *sl_screen_loss(enum sl_part part)
+{
+    static const char *const names[SL_PART_COUNT] = {"compute", "transfer", "waiting",     "copy",
+                                                     "sync",    "CPU late", "data loader", "launch",
+                                                     "queued",  "unknown"};
+
+    return names[part];
+}
+
+void sl_report_print_verdict(FILE *f, const struct sl_report *report,
+                             const struct sl_report_findings *findings)
+{
+    const struct sl_report_time *t = &findings->time;
+
+    fprintf(f, "%s: the GPUs compute %.0f %% of %s", verdict(findings->bound),
+            sl_screen_percent(t->part_ns[SL_PART_COMPUTE], t->length_ns),
+            sl_report_has_steps(report) ? "a step" : "the time");
+    for (size_t i = 0; i < findings->count && i < LOSSES; i++)
+        fprintf(f, "%s %s %.0f %%", i ? "," : ";", sl_screen_loss(findings->of[i].part),
+                100 * findings->of[i].share);
+    fputs(".", f);
+}

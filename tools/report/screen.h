@@ -1,0 +1,31 @@
+/*
+ * screen.h - the pieces of the first screen (print_screen.c, print_head.c, print_ranks.c).
+ *
+ * Threads: one owner. Memory: 200 bytes for each device of a rank.
+ */
+#ifndef SL_REPORT_SCREEN_H
+#define SL_REPORT_SCREEN_H
+
+#include <stdio.h>
+
+#include "report/finding.h"
+
+/* Counts the ranks, and the devices with GPU work. */
+void sl_screen_count(const struct sl_report *report, size_t *ranks, size_t *devices);
+
+/* Returns a reader's name of a part that is lost, such as "CPU late". */
+const char *sl_screen_loss(enum sl_part part);
+
+static inline double sl_screen_percent(uint64_t part, uint64_t of)
+{
+    return of ? 100.0 * (double)part / (double)of : 0;
+}
+
+/* Prints a text in lines of the full width, the first after `indent` spaces. */
+void sl_screen_lines(FILE *f, int indent, const char *text);
+
+/* Prints where a step went, for each device. */
+void sl_screen_ranks(FILE *f, const struct sl_report *report,
+                     const struct sl_report_findings *findings);
+
+#endif
