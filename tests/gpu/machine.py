@@ -78,7 +78,7 @@ class Machine:
         run = self.run(command, {"CUDA_INJECTION64_PATH": str(self.library),
                                  "SYNCLINE_OUTPUT": str(folder), **(environment or {})}, timeout)
         run.folder = folder
-        (folder / "stderr").write_text(run.stderr)
+        folder.with_name(f"{folder.name}.stderr").write_text(run.stderr)
         return run
 
     def syncline(self, *arguments, timeout=60):
