@@ -16,6 +16,7 @@
 #include "augment.h"
 #include "command.h"
 #include "control/config_value.h"
+#include "control/memory_limit.h"
 #include "read/job_files.h"
 #include "report/finding.h"
 #include "report/hta/hta_table.h"
@@ -50,8 +51,7 @@ static const struct sl_flag options[] = {
     [OPT_HTA] = {"hta", 0, NULL, "the tables and numbers of HolisticTraceAnalysis 0.5.0 instead"},
     [OPT_SET] = {"set", 0, "METRIC.NAME=VALUE",
                  "change a setting of a table; --set help lists them"},
-    [OPT_MEMORY] = {"memory", 0, "SIZE",
-                    "memory for the events (default 2GiB); the rest goes to files in TMPDIR"},
+    [OPT_MEMORY] = {"memory", 0, "SIZE", "memory for the events; the rest goes to files in TMPDIR"},
     [OPT_RUN] = SL_JOB_FILES_RUN,
     {NULL, 0, NULL, NULL},
 };
@@ -473,6 +473,18 @@ static int report_hta(const struct request *r, struct sl_report *report,
 }
 
 /* Reads all options. Returns 0 or an exit status. */
+/* Returns the memory for the events: at most a quarter of what a container leaves. */
+static uint64_t default_memory(void)
+{
+    struct sl_memory_limit limit;
+    uint64_t quarter;
+
+    sl_memory_limit_read(&limit, "", 1, NULL);
+    quarter = limit.share_bytes / 4 * SL_MEMORY_PART;
+    return limit.share_bytes == UINT64_MAX || quarter > SL_RECORDINGS_MEMORY ? SL_RECORDINGS_MEMORY
+                                                                             : quarter;
+}
+
 static int take_options(struct request *r, struct sl_report *report, const struct sl_args *args)
 {
     const char *const *value = args->value;
@@ -490,7 +502,7 @@ static int take_options(struct request *r, struct sl_report *report, const struc
     if (r->has_rank && sl_args_number(value[OPT_RANK], INT64_MAX, &r->rank) != 0)
         return sl_args_complain(r->command, "--rank %s is not valid: give a number",
                                 value[OPT_RANK]);
-    r->memory_bytes = SL_RECORDINGS_MEMORY;
+    r->memory_bytes = default_memory();
     if (value[OPT_MEMORY] &&
         sl_config_value_size(value[OPT_MEMORY], strlen(value[OPT_MEMORY]), &r->memory_bytes) != 0)
         return sl_args_complain(r->command, "--memory %s is not valid: give a size, such as 500M",
