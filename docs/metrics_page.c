@@ -117,6 +117,8 @@ static const struct analyzer analyzers[] = {
     {"get_comm_comp_overlap", NULL, EQUAL},
     {"get_queue_length_summary", NULL,
      "equal; HTA fails if two calls that launch share a correlation id"},
+    {"get_queue_length_summary_from_time_series", "`queue`",
+     "the table of `get_queue_length_summary`: HTA's two ways to one table"},
     {"get_queue_length_time_series", NULL,
      "equal; HTA's order at equal times differs between processors"},
     {"get_time_spent_blocked_on_full_queue", NULL,

@@ -262,9 +262,10 @@ def without_times(found: dict) -> dict:
 
 
 @real
-def test_order_time_and_ids_change_nothing(tmp_path):
+@pytest.mark.parametrize("name", ["nccl_3steps", "two_ranks.rank-0"])
+def test_order_time_and_ids_change_nothing(tmp_path, name):
     """The rows in another order, all times 1 s later, and other correlation ids in the same order."""
-    path = TRACES / "nccl_3steps.json.gz"
+    path = TRACES / f"{name}.json.gz"
     with gzip.open(path) as f:
         trace = json.load(f)
     for r in trace["traceEvents"]:

@@ -44,9 +44,9 @@ static int is_range(const struct sl_event *ev)
     return ev->kind >= SL_TRACE_RANGE && ev->kind <= SL_TRACE_PYTHON;
 }
 
-/* Compares two events by thread, then by start, so that an outer range precedes an inner range. The
- * `order` of a range is the range's number in the file. If two ranges have the same times, the
- * first in the file is the outer range. */
+/* Compares two events by thread, then by start, so that an outer range precedes an inner range. Of
+ * two ranges with the same times, the outer one has the lower id of PyTorch's (`correlation`, 0 if it
+ * has none), or is the first in the file (`order`). */
 static int order_by_time(const void *x, const void *y)
 {
     const struct sl_event *a = x, *b = y;
@@ -58,6 +58,8 @@ static int order_by_time(const void *x, const void *y)
         c = compare(!is_range(a), !is_range(b));
     if (c == 0)
         c = compare(b->end_ns, a->end_ns);
+    if (c == 0 && is_range(a))
+        c = compare(a->correlation, b->correlation);
     if (c == 0 && is_range(a))
         c = compare(a->order, b->order);
     return c ? c : memcmp(a, b, sizeof(*a));

@@ -162,6 +162,7 @@ static int begin_named(struct sl_trace_events *t, const struct sl_trace_row *row
         return -EINVAL;
     ev->name = intern(t, row->name);
     ev->order = ++t->ranges;
+    ev->correlation = row->has & SL_HAS_EXTERNAL_ID ? (uint64_t)row->external_id : 0;
     return 0;
 }
 
