@@ -101,19 +101,13 @@ static void enter(int c)
     pthread_mutex_unlock(&entering);
 }
 
-static int devices(void)
-{
-    int count = 0;
-
-    CHECK(cu.DeviceGetCount(&count));
-    return count;
-}
+static int device_count; /* read once, because a call that breaks a context breaks this one, too */
 
 /* Context c < PRIMARY is the primary context of device c. On a machine with fewer devices it is one
  * more context of a device. */
 static int is_primary(int c)
 {
-    return c < PRIMARY && c < devices();
+    return c < PRIMARY && c < device_count;
 }
 
 static int is_there(int c)
@@ -122,7 +116,7 @@ static int is_there(int c)
 
     pthread_mutex_lock(&entering);
     if (c < PRIMARY && !contexts[c].handle) {
-        contexts[c].device = c % devices();
+        contexts[c].device = c % device_count;
         if (is_primary(c))
             cu.DevicePrimaryCtxRetain(&contexts[c].handle, c);
         else
@@ -146,9 +140,9 @@ static void context(const int *arg)
     int c = arg[0];
 
     if (c < PRIMARY || c >= CONTEXTS || contexts[c].handle ||
-        more.CtxCreate(&contexts[c].handle, 0, arg[1] % devices()))
+        more.CtxCreate(&contexts[c].handle, 0, arg[1] % device_count))
         return;
-    contexts[c].device = arg[1] % devices();
+    contexts[c].device = arg[1] % device_count;
     enter(c);
 }
 

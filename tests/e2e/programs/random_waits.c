@@ -397,6 +397,7 @@ int main(int argc, char **argv)
     read_steps(argv[1]);
     cuda_open();
     random_open();
+    CHECK(cu.DeviceGetCount(&device_count));
     pthread_barrier_init(&meeting, NULL, (unsigned)thread_count);
     for (int i = 0; i < thread_count; i++) {
         numbers[i] = i;
