@@ -14,6 +14,7 @@
 #include "base/pages.h"
 #include "collect/python/frames.h"
 #include "collect/torch/ops_abi.h"
+#include "event/collective_args.h"
 #include "event/op_detail.h"
 #include "event/pattern.h"
 
@@ -104,40 +105,44 @@ static uint32_t line_of(struct sl_torch_ops_read *r, uint32_t line)
     return r->line[slot].text;
 }
 
-/* Writes the JSON members, and a member for the line, to `out` if there is room. */
-static void add_source(const struct sl_torch_ops_read *r, struct sl_op_detail *detail, char *out,
-                       uint32_t line)
+/* Copies the JSON members of a collective to `out`, and adds syncline's members and the Python line
+ * as far as there is room. */
+static void add_members(const struct sl_torch_ops_read *r, struct sl_op_detail *detail, char *out,
+                        uint32_t line)
 {
-    size_t length = 0;
+    struct sl_collective_args told = sl_collective_args_of(detail);
+    size_t used = detail->more_length + detail->inputs_length, length = 0;
     const char *text = sl_intern_get(r->opt.names, line, &length);
     char *at = out + detail->more_length;
 
-    if (!text ||
-        detail->more_length + detail->inputs_length + SL_JSON_ESCAPE_MAX * length + SOURCE_MORE >
-            PARTS_MOST)
+    if (used + SL_COLLECTIVE_MEMBERS_MOST > PARTS_MOST)
         return;
     memcpy(out, detail->more, detail->more_length);
-    at = SL_JSON_LITERAL(at, ",\"source\":\"");
-    at = SL_JSON_LITERAL(sl_json_escape(at, text, length), "\"");
+    at = sl_collective_put_members(at, &told);
+    used = (size_t)(at - out) + detail->inputs_length;
+    if (text && used + SL_JSON_ESCAPE_MAX * length + SOURCE_MORE <= PARTS_MOST) {
+        at = SL_JSON_LITERAL(at, ",\"source\":\"");
+        at = SL_JSON_LITERAL(sl_json_escape(at, text, length), "\"");
+    }
     detail->more = out;
     detail->more_length = (size_t)(at - out);
 }
 
-/* `line` is the Python line of a collective, because the slice of a collective shows its line.
- * `line` is 0 for other operators. */
-static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *op, uint32_t line)
+static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *from,
+                          const struct sl_op *as)
 {
-    const char *more = (const char *)(op + 1) + op->name_length;
-    struct sl_op_detail detail = {more, op->more_length, (const uint8_t *)more + op->more_length,
-                                  op->inputs_length, op->was_cut};
-    char with_source[PARTS_MOST];
+    const char *more = (const char *)(from + 1) + from->name_length;
+    struct sl_op_detail detail = {more, from->more_length,
+                                  (const uint8_t *)more + from->more_length, from->inputs_length,
+                                  from->was_cut};
+    char members[PARTS_MOST];
     uint32_t id;
 
-    if (!op->more_length && !op->inputs_length && !op->was_cut)
+    if (!from->more_length && !from->inputs_length && !from->was_cut)
         return 0;
-    if (line && op->more_length)
-        add_source(r, &detail, with_source, line);
-    r->lost.inputs += op->was_cut;
+    if (as->is_collective && from->more_length)
+        add_members(r, &detail, members, as->line);
+    r->lost.inputs += from->was_cut;
     id = sl_intern_put(r->opt.details, r->detail, sl_op_detail_pack(r->detail, &detail));
     r->lost.inputs += !id;
     return id;
@@ -203,7 +208,7 @@ static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struc
     op.is_collective = BEGINS_WITH(from, "record_param_comms");
     if (op.is_collective && !op.line)
         op.line = sl_ops_line(r->opt.ops, thread);
-    op.detail = detail_of(r, from, op.is_collective ? op.line : 0);
+    op.detail = detail_of(r, from, &op);
     op.is_evaluation = from->scope == SL_TORCH_SCOPE_FUNCTION &&
                        BEGINS_WITH(from, "autograd::engine::evaluate_function: ");
     if (is_started)

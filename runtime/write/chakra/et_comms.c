@@ -6,11 +6,11 @@
 #include "write/chakra/et_comms.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/pages.h"
 #include "event/collective.h"
+#include "event/collective_args.h"
 #include "event/op_detail.h"
 #include "event/ops.h"
 
@@ -18,7 +18,6 @@ enum {
     CALLS = 16384, /* sizes of the tables; powers of two */
     TOLD = 1024,
     COMMS_BYTES = 1 << 20,
-    DIGITS_MAX = 18,
 };
 
 /* A call's entry, in which the call's operations find their collective. The entries are a ring, so
@@ -75,38 +74,6 @@ void sl_et_comms_destroy(struct sl_et_comms *x)
     sl_pages_unmap(x, sizeof(*x));
 }
 
-/* ---- reported details ---- */
-
-/* Returns the text without its quotes. */
-static struct sl_collective_text text_of(const struct sl_op_detail *detail, const char *name)
-{
-    struct sl_collective_text text = {NULL, 0};
-
-    text.data = sl_op_detail_member(detail, name, &text.size);
-    if (text.data && text.size >= 2 && text.data[0] == '"') {
-        text.data++;
-        text.size -= 2;
-    }
-    return text;
-}
-
-/* Returns a reported number. Returns -1 if the number was not reported, is not whole, or is
- * negative. */
-static int64_t number_of(const struct sl_op_detail *detail, const char *name)
-{
-    struct sl_collective_text text = text_of(detail, name);
-    int64_t number = 0;
-
-    if (!text.data || text.size == 0 || text.size > DIGITS_MAX)
-        return -1;
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return -1;
-        number = number * 10 + (text.data[i] - '0');
-    }
-    return number;
-}
-
 /* Parses the description of a collective. Returns 0 or -EINVAL. */
 static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_collective *out)
 {
@@ -117,18 +84,7 @@ static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_collective 
 
     if (sl_op_detail_unpack(&detail, text, length) != 0)
         return -EINVAL;
-    told = (struct sl_collective_args){
-        .collective = text_of(&detail, "Collective name"),
-        .dtype = text_of(&detail, "dtype"),
-        .group = text_of(&detail, "Process Group Name"),
-        .group_ranks = text_of(&detail, "Process Group Ranks"),
-        .elements = number_of(&detail, "In msg nelems"),
-        .group_size = number_of(&detail, "Group size"),
-        .group_start = number_of(&detail, "Global rank start"),
-        .group_stride = number_of(&detail, "Global rank stride"),
-        .src_rank = number_of(&detail, "Src Rank"),
-        .dst_rank = number_of(&detail, "Dst Rank"),
-    };
+    told = sl_collective_args_of(&detail);
     return sl_collectives_read(x->comms, &told, out);
 }
 
