@@ -201,7 +201,7 @@ void sl_collectives_world(struct sl_collectives *c, uint64_t size)
 void sl_collectives_name(struct sl_collectives *c, struct sl_collective_text name)
 {
     sl_collectives_name_end(c);
-    if (c->named_count == NAMED_MAX)
+    if (c->named_count == NAMED_MAX || find_named(c, name))
         return;
     c->naming = 1;
     c->ranks = 0; /* forget the ranks of the last collective */

@@ -70,8 +70,8 @@ void sl_collectives_destroy(struct sl_collectives *c); /* accepts NULL */
 /* Sets the number of ranks of the job. The group of all ranks has number 0. */
 void sl_collectives_world(struct sl_collectives *c, uint64_t size);
 
-/* Names a group. The caller then passes the group's ranks, one by one or as a text, and calls
- * sl_collectives_name_end(). */
+/* Names a group; a known name is ignored. The caller then passes the group's ranks, one by one or
+ * as a text, and calls sl_collectives_name_end(). */
 void sl_collectives_name(struct sl_collectives *c, struct sl_collective_text name);
 void sl_collectives_name_rank(struct sl_collectives *c, int64_t rank);
 void sl_collectives_name_ranks(struct sl_collectives *c, struct sl_collective_text ranks);

@@ -13,6 +13,7 @@
 #include "event/collective_args.h"
 #include "event/op_detail.h"
 #include "event/ops.h"
+#include "write/distributed.h"
 
 enum {
     CALLS = 16384, /* sizes of the tables; powers of two */
@@ -30,7 +31,8 @@ struct joined {
 
 /* An operator's detail text (event/op_detail.h) that was parsed. */
 struct told {
-    uint32_t detail; /* 0: free */
+    uint32_t detail;  /* 0: free */
+    uint32_t version; /* the job's groups that were known when the text was parsed */
     int is_known;
     struct sl_collective does;
 };
@@ -42,6 +44,7 @@ struct sl_et_comms {
     uint32_t bucket[CALLS]; /* by correlation id: index in `joined` + 1 */
     uint32_t newest;        /* index of the entry that is used next */
     struct told told[TOLD];
+    uint32_t version; /* of the job's groups (write/distributed.h); 0: none */
 };
 
 int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
@@ -73,6 +76,48 @@ void sl_et_comms_destroy(struct sl_et_comms *x)
     sl_collectives_destroy(x->comms);
     sl_pages_unmap(x, sizeof(*x));
 }
+
+/* ---- the job's groups ---- */
+
+#define NAME  "\"pg_name\": \""
+#define RANKS "\"ranks\": ["
+
+/* Returns the end of the first `text` in [at, end), or NULL. */
+static const char *behind(const char *at, const char *end, const char *text)
+{
+    const char *found = memmem(at, (size_t)(end - at), text, strlen(text));
+
+    return found ? found + strlen(text) : NULL;
+}
+
+/* Reads the ranks of all groups that the job has reported. PyTorch truncates the list of a group of
+ * more than 30 ranks in a collective's description. A text in the JSON cannot be taken for one of
+ * the two members, because JSON escapes the quotes in a text. */
+static void learn_groups(struct sl_et_comms *x)
+{
+    uint32_t version;
+    size_t length;
+    const char *json = sl_distributed_get(&length, &version), *end = json + length, *at, *next;
+
+    if (!json || version == x->version)
+        return;
+    x->version = version;
+    for (at = behind(json, end, NAME); at; at = next) {
+        const char *name = memchr(at, '"', (size_t)(end - at)), *ranks, *last;
+
+        next = behind(at, end, NAME);
+        ranks = behind(at, next ? next : end, RANKS);
+        last = ranks ? memchr(ranks, ']', (size_t)(end - ranks)) : NULL;
+        if (!name || !last)
+            continue;
+        sl_collectives_name(x->comms, (struct sl_collective_text){at, (size_t)(name - at)});
+        sl_collectives_name_ranks(x->comms,
+                                  (struct sl_collective_text){ranks, (size_t)(last - ranks)});
+        sl_collectives_name_end(x->comms);
+    }
+}
+
+/* ---- collectives ---- */
 
 /* Parses the description of a collective. Returns 0 or -EINVAL. */
 static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_collective *out)
@@ -126,8 +171,10 @@ int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
 
     if (!detail)
         return 0;
-    if (told->detail != detail) {
+    learn_groups(x);
+    if (told->detail != detail || (!told->is_known && told->version != x->version)) {
         told->detail = detail;
+        told->version = x->version;
         told->is_known = read_detail(x, detail, &told->does) == 0;
     }
     if (told->is_known && call->correlation)
