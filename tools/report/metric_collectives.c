@@ -84,6 +84,7 @@ static const struct {
     [SL_COLLECTIVE_BARRIER] = {"barrier", ONCE, ONE},
     [SL_COLLECTIVE_SEND] = {"send", ONCE, ONE},
     [SL_COLLECTIVE_RECV] = {"recv", ONCE, ONE},
+    [SL_COLLECTIVE_BATCH] = {"batch_isend_irecv", ONCE, ONE},
 };
 
 struct call {

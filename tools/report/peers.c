@@ -53,7 +53,8 @@ static int order_to_number(const void *a, const void *b)
 static int is_collective(const struct sl_report_op *op)
 {
     return op->group != 0 && op->collective != SL_COLLECTIVE_SEND &&
-           op->collective != SL_COLLECTIVE_RECV && op->part % 2 != 0;
+           op->collective != SL_COLLECTIVE_RECV && op->collective != SL_COLLECTIVE_BATCH &&
+           op->part % 2 != 0;
 }
 
 static size_t collect(const struct sl_recordings *all, struct member *member)
