@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "event/collective.h"
-#include "report/grow.h"
+#include "read/grow.h"
 #include "report/metric.h"
 #include "report/spread.h"
 

@@ -10,7 +10,7 @@
 
 #include "print/format.h"
 #include "print/short_name.h"
-#include "report/grow.h"
+#include "read/grow.h"
 #include "report/print.h"
 
 #define TEXT_COLUMN   45 /* of 100 columns */

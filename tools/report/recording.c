@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "args/args.h"
+#include "read/grow.h"
 #include "replay/replay.h"
-#include "report/grow.h"
 #include "report/product.h"
 #include "sync/call_class.h"
 
