@@ -290,6 +290,11 @@ const char *sl_collective_dtype(uint8_t dtype)
     return dtype < DTYPES ? dtypes[dtype].name : "";
 }
 
+unsigned sl_collective_dtype_bytes(uint8_t dtype)
+{
+    return dtype < DTYPES ? dtypes[dtype].bytes : 0;
+}
+
 /* Returns the number of a type in `dtypes`, or 0. */
 static uint8_t dtype_of(struct sl_collective_text dtype)
 {

@@ -85,6 +85,8 @@ int sl_collectives_get(const struct sl_collectives *c, uint32_t number, struct s
 /* Returns PyTorch's name of a type of elements, such as "BFloat16", or "" for 0 or an unknown
  * number. */
 const char *sl_collective_dtype(uint8_t dtype);
+/* Returns the bytes of an element, or 0 for an unknown number. */
+unsigned sl_collective_dtype_bytes(uint8_t dtype);
 
 /* Calls `take` for each group except for the group of all ranks. */
 void sl_collectives_groups(const struct sl_collectives *c,

@@ -153,6 +153,8 @@ struct sl_trace_row {
     struct sl_text collective, dtype, group, group_ranks;
     struct sl_text source; /* in files of syncline: the source line */
     int64_t in_elements, group_size, group_start, group_stride, src_rank, dst_rank;
+    /* Further members of collectives, as written but without quotes: numbers or names. */
+    struct sl_text call, batch, group_description, message_size, out_elements, root_rank, seq;
 };
 
 /* Returns whether the row is a kernel, copy or memset. */
