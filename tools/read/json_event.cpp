@@ -100,6 +100,7 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
     if (size > SL_JSON_TEXT_MAX)
         return -EFBIG;
     *out = sl_trace_row();
+    out->out_elements = out->group_rank = out->message_size = -1;
     e = begin(j, text, size, &w, &doc);
     if (e)
         return describe(e, text, size, nullptr, error);

@@ -49,6 +49,7 @@ enum sl_row_category {
 
 /* Flags of the members that a row has with a value of the expected type. */
 enum sl_row_has {
+    SL_HAS_NO_FLAG = 0,
     SL_HAS_TS = 1 << 0,
     SL_HAS_DUR = 1 << 1,
     SL_HAS_ID = 1 << 2,
@@ -153,8 +154,9 @@ struct sl_trace_row {
     struct sl_text collective, dtype, group, group_ranks;
     struct sl_text source; /* in files of syncline: the source line */
     int64_t in_elements, group_size, group_start, group_stride, src_rank, dst_rank;
+    int64_t out_elements, group_rank, message_size; /* -1: not in the row; no flag in `has` */
     /* Further members of collectives, as written but without quotes: numbers or names. */
-    struct sl_text call, batch, group_description, message_size, out_elements, root_rank, seq;
+    struct sl_text call, batch, group_description, root_rank, seq;
 };
 
 /* Returns whether the row is a kernel, copy or memset. */

@@ -75,6 +75,7 @@ struct word_arg {
 
 constexpr number_arg number_args[] = {
     {"cbid", SL_HAS_CBID, &sl_trace_row::cbid},
+    {"Rank", SL_HAS_NO_FLAG, &sl_trace_row::group_rank},
     {"bytes", SL_HAS_BYTES, &sl_trace_row::bytes},
     {"device", SL_HAS_DEVICE, &sl_trace_row::device},
     {"stream", SL_HAS_STREAM, &sl_trace_row::stream},
@@ -89,10 +90,12 @@ constexpr number_arg number_args[] = {
     {"Group size", SL_HAS_GROUP_SIZE, &sl_trace_row::group_size},
     {"correlation", SL_HAS_CORRELATION, &sl_trace_row::correlation},
     {"External id", SL_HAS_EXTERNAL_ID, &sl_trace_row::external_id},
+    {"Message size", SL_HAS_NO_FLAG, &sl_trace_row::message_size},
     {"stream flags", SL_HAS_STREAM_FLAGS, &sl_trace_row::stream_flags},
     {"graph node id", SL_HAS_GRAPH_NODE, &sl_trace_row::graph_node},
     {"Fwd thread id", SL_HAS_FORWARD_THREAD, &sl_trace_row::forward_thread},
     {"In msg nelems", SL_HAS_IN_ELEMENTS, &sl_trace_row::in_elements},
+    {"Out msg nelems", SL_HAS_NO_FLAG, &sl_trace_row::out_elements},
     {"wait_on_stream", SL_HAS_WAIT_STREAM, &sl_trace_row::wait_stream},
     {"wait_on_context", SL_HAS_WAIT_CONTEXT, &sl_trace_row::wait_context},
     {"Sequence number", SL_HAS_SEQUENCE, &sl_trace_row::sequence},
@@ -122,8 +125,6 @@ constexpr word_arg token_args[] = {
     {"Call", &sl_trace_row::call},
     {"Batch", &sl_trace_row::batch},
     {"Root Rank", &sl_trace_row::root_rank},
-    {"Message size", &sl_trace_row::message_size},
-    {"Out msg nelems", &sl_trace_row::out_elements},
     {"Process Group Description", &sl_trace_row::group_description},
 };
 
