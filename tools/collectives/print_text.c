@@ -429,7 +429,10 @@ void sl_collectives_print_text(FILE *f, const struct sl_summary *s)
     else if (!s->rows)
         fputs("no collectives\n", f);
     if (s->not_recorded)
-        fprintf(f, "\n%" PRIu64 " collective%s not recorded by all ranks, and not timed.\n",
+        fprintf(f,
+                "\n%" PRIu64
+                " collective%s not timed: not all ranks recorded them, or the trace has no "
+                "sequence\nnumbers and they lie outside of steps.\n",
                 s->not_recorded, s->not_recorded == 1 ? " was" : "s were");
     put_problems(f, s);
 }

@@ -53,9 +53,11 @@ struct sl_summary {
     struct sl_summary_row *row; /* by time, the longest first */
     struct sl_summary_problem *problem;
     size_t rows, row_slots, problems, problem_slots;
-    uint64_t more_problems;         /* those that are not kept */
-    uint64_t matched, not_recorded; /* collectives of several ranks: all recorded it; or not all */
-    uint8_t *is_bad;                /* for each group: 1 if it is not timed */
+    uint64_t more_problems; /* those that are not kept */
+    /* Collectives of several ranks that were found on all of them; and those that were not, without
+     * being missing. */
+    uint64_t matched, not_recorded;
+    uint8_t *is_bad; /* for each group: 1 if it is not timed */
 };
 
 /* Returns 0 or -ENOMEM. The caller frees `s`, also after an error. */
