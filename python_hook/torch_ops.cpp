@@ -301,11 +301,38 @@ void add(std::string &more, const std::string &key, const std::string &json)
     more += json;
 }
 
+/* Returns a collective's number, which is the first input behind the tensors: (number, is P2P), or
+ * only the number in old versions. Returns 0 if there is none. */
+int64_t number_of(const at::RecordFunction &fn)
+{
+    for (size_t i = 0; i < 2 && i < fn.inputs().size(); i++) {
+        const c10::IValue &input = fn.inputs()[i];
+
+        if (input.isInt())
+            return input.toInt();
+        if (input.isTuple() && !input.toTupleRef().elements().empty() &&
+            input.toTupleRef().elements()[0].isInt())
+            return input.toTupleRef().elements()[0].toInt();
+    }
+    return 0;
+}
+
 /* Adds torch.profiler's members for a collective. Unlike torch.profiler, this escapes texts,
- * because the program chooses the names of groups. */
+ * because the program chooses the names of groups. The number comes first, so that the library can
+ * remove it. `Comms Id` is a hash of the number, which would make each text different. */
 void add_collective(std::string &more, const at::RecordFunction &fn)
 {
-    for (const auto &member : torch::profiler::impl::saveNcclMeta(fn)) {
+    const auto members = torch::profiler::impl::saveNcclMeta(fn);
+    const auto seq = members.find("Seq");
+    int64_t number = number_of(fn);
+
+    if (number > 0)
+        add(more, "Seq", std::to_string(number));
+    else if (seq != members.end())
+        add(more, "Seq", seq->second);
+    for (const auto &member : members) {
+        if (member.first == "Seq" || member.first == "Comms Id")
+            continue;
         const std::string &value = member.second;
         bool is_text = value.size() > 1 && value.front() == '"';
 

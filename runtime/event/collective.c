@@ -201,7 +201,7 @@ void sl_collectives_world(struct sl_collectives *c, uint64_t size)
 void sl_collectives_name(struct sl_collectives *c, struct sl_collective_text name)
 {
     sl_collectives_name_end(c);
-    if (c->named_count == NAMED_MAX)
+    if (c->named_count == NAMED_MAX || find_named(c, name))
         return;
     c->naming = 1;
     c->ranks = 0; /* forget the ranks of the last collective */
@@ -236,14 +236,28 @@ void sl_collectives_name_end(struct sl_collectives *c)
 
 /* ---- collectives ---- */
 
+#define LETTERS_MAX 64
+
+/* Copies the letters of a name in lower case. */
+static void put_letters(char *out, struct sl_collective_text name)
+{
+    size_t size = 0;
+
+    for (size_t i = 0; i < name.size && size < LETTERS_MAX - 1; i++)
+        if (isalpha((unsigned char)name.data[i]))
+            out[size++] = (char)tolower((unsigned char)name.data[i]);
+    out[size] = '\0';
+}
+
 /* Names differ between PyTorch versions: "allreduce", "_allgather_base" and "all_to_allv", but in
  * 2.15 "all_reduce" and "allGatherSingleImpl". */
-static int type_of(struct sl_collective_text name, enum sl_collective_type *out)
+int sl_collective_type(struct sl_collective_text name, enum sl_collective_type *out)
 {
     static const struct {
         const char *word;
         enum sl_collective_type type;
     } known[] = {
+        {"batchisendirecv", SL_COLLECTIVE_BATCH},
         {"allreduce", SL_COLLECTIVE_ALL_REDUCE},
         {"reducescatter", SL_COLLECTIVE_REDUCE_SCATTER},
         {"allgather", SL_COLLECTIVE_ALL_GATHER},
@@ -256,13 +270,12 @@ static int type_of(struct sl_collective_text name, enum sl_collective_type *out)
         {"send", SL_COLLECTIVE_SEND},
         {"recv", SL_COLLECTIVE_RECV},
     };
-    char plain[64];
-    size_t size = 0;
+    char plain[LETTERS_MAX];
 
-    for (size_t i = 0; i < name.size && size < sizeof(plain) - 1; i++)
-        if (isalpha((unsigned char)name.data[i]))
-            plain[size++] = (char)tolower((unsigned char)name.data[i]);
-    plain[size] = '\0';
+    put_letters(plain, name);
+    /* broadcastUniqueNCCLID is a step of NCCL's start, without a kernel. */
+    if (strstr(plain, "unique"))
+        return -EINVAL;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (strstr(plain, known[i].word)) {
             *out = known[i].type;
@@ -295,8 +308,7 @@ unsigned sl_collective_dtype_bytes(uint8_t dtype)
     return dtype < DTYPES ? dtypes[dtype].bytes : 0;
 }
 
-/* Returns the number of a type in `dtypes`, or 0. */
-static uint8_t dtype_of(struct sl_collective_text dtype)
+uint8_t sl_collective_dtype_number(struct sl_collective_text dtype)
 {
     for (size_t i = 1; i < DTYPES; i++)
         if (strlen(dtypes[i].name) == dtype.size &&
@@ -304,6 +316,110 @@ static uint8_t dtype_of(struct sl_collective_text dtype)
             return (uint8_t)i;
     return dtype.size > 6 && memcmp(dtype.data, "Float8", 6) == 0 ? DTYPES - 1 : 0;
 }
+
+/* ---- message size, call and root ---- */
+
+#define ELEMENTS_MAX (1ll << 48)
+
+/* Returns the number of elements of one part of each rank of the group, or -1. */
+static int64_t all_parts(int64_t part, int64_t group_size)
+{
+    return part >= 0 && part <= ELEMENTS_MAX && group_size > 0 && group_size <= RANKS_END
+               ? part * group_size
+               : -1;
+}
+
+int64_t sl_collective_message_bytes(const struct sl_collective_args *told)
+{
+    unsigned bytes = told->dtype.data ? dtypes[sl_collective_dtype_number(told->dtype)].bytes : 0;
+    enum sl_collective_type type;
+    int64_t elements = told->elements;
+
+    if (!told->collective.data || sl_collective_type(told->collective, &type) != 0)
+        return -1;
+    if (type == SL_COLLECTIVE_BARRIER)
+        return 0;
+    if (type == SL_COLLECTIVE_BATCH || !told->dtype.data)
+        return told->message_bytes;
+    if (type == SL_COLLECTIVE_ALL_GATHER)
+        elements = told->out_elements;
+    /* PyTorch writes both numbers on all ranks. The part is the number that is a tensor's on all
+     * ranks. */
+    else if (type == SL_COLLECTIVE_GATHER)
+        elements = all_parts(told->elements, told->group_size);
+    else if (type == SL_COLLECTIVE_SCATTER)
+        elements = all_parts(told->out_elements, told->group_size);
+    if (!bytes || elements < 0 || elements > INT64_MAX / bytes)
+        return -1;
+    return elements * bytes;
+}
+
+const char *sl_collective_call(struct sl_collective_text collective)
+{
+    /* the Python function for a list of tensors, and the function for one tensor */
+    static const char *const call[SL_COLLECTIVE_TYPE_COUNT][2] = {
+        [SL_COLLECTIVE_ALL_REDUCE] = {"all_reduce", "all_reduce"},
+        [SL_COLLECTIVE_REDUCE] = {"reduce", "reduce"},
+        [SL_COLLECTIVE_ALL_GATHER] = {"all_gather", "all_gather_into_tensor"},
+        [SL_COLLECTIVE_GATHER] = {"gather", "gather"},
+        [SL_COLLECTIVE_SCATTER] = {"scatter", "scatter"},
+        [SL_COLLECTIVE_BROADCAST] = {"broadcast", "broadcast"},
+        [SL_COLLECTIVE_ALL_TO_ALL] = {"all_to_all", "all_to_all_single"},
+        [SL_COLLECTIVE_REDUCE_SCATTER] = {"reduce_scatter", "reduce_scatter_tensor"},
+        [SL_COLLECTIVE_BARRIER] = {"barrier", "barrier"},
+        [SL_COLLECTIVE_SEND] = {"send", "send"},
+        [SL_COLLECTIVE_RECV] = {"recv", "recv"},
+        [SL_COLLECTIVE_BATCH] = {"batch_isend_irecv", "batch_isend_irecv"},
+    };
+    enum sl_collective_type type;
+    char plain[LETTERS_MAX];
+
+    if (!collective.data || sl_collective_type(collective, &type) != 0)
+        return NULL;
+    put_letters(plain, collective);
+    /* "_allgather_base", "reduce_scatter_tensor_coalesced", "allToAllSingleImpl", "all_to_allv" */
+    return call[type][strstr(plain, "base") || strstr(plain, "tensor") || strstr(plain, "single") ||
+                      strstr(plain, "alltoallv")];
+}
+
+/* Returns rank number `index` of a list such as "[4, 5]", or -1. The list may be truncated after
+ * the rank. */
+static int64_t rank_in(struct sl_collective_text text, int64_t index)
+{
+    const char *p = text.data, *end = text.data + text.size;
+
+    while (p < end && strchr("[, ", *p))
+        p++;
+    for (int64_t rank = 0; p < end && isdigit((unsigned char)*p); rank = 0) {
+        for (; p < end && isdigit((unsigned char)*p) && rank < RANKS_END; p++)
+            rank = rank * 10 + (*p - '0');
+        if (index-- == 0)
+            return rank;
+        while (p < end && strchr(", ", *p))
+            p++;
+    }
+    return -1;
+}
+
+int64_t sl_collective_root(const struct sl_collective_args *told)
+{
+    enum sl_collective_type type;
+    int64_t root = -1;
+
+    if (!told->collective.data || sl_collective_type(told->collective, &type) != 0 ||
+        told->rank < 0 || told->rank >= RANKS_END ||
+        (type != SL_COLLECTIVE_BROADCAST && type != SL_COLLECTIVE_REDUCE &&
+         type != SL_COLLECTIVE_GATHER && type != SL_COLLECTIVE_SCATTER))
+        return -1;
+    if (told->group_ranks.data)
+        root = rank_in(told->group_ranks, told->rank);
+    if (root < 0 && told->group_start >= 0 && told->group_stride > 0 &&
+        told->group_start < RANKS_END && told->group_stride < RANKS_END)
+        root = told->group_start + told->rank * told->group_stride;
+    return root;
+}
+
+/* ---- reading ---- */
 
 /* Sets coll->peer, the rank that receives or sends. Returns -EINVAL if the peer was not reported.
  */
@@ -317,6 +433,13 @@ static int peer_of(const struct sl_collective_args *told, struct sl_collective *
     return 0;
 }
 
+/* Returns 1 if only `Message size` has the bytes: a batch has several tensors, and tensors of
+ * several types have no number of elements. */
+static int sums_up(const struct sl_collective *coll, const struct sl_collective_args *told)
+{
+    return told->message_bytes >= 0 && (coll->type == SL_COLLECTIVE_BATCH || !told->dtype.data);
+}
+
 int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_args *told,
                         struct sl_collective *out)
 {
@@ -324,14 +447,17 @@ int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_arg
 
     /* The bytes of the struct are the key under which it is interned, so the padding must be 0. */
     memset(&coll, 0, sizeof(coll));
-    if (!told->collective.data || !told->dtype.data || type_of(told->collective, &coll.type) != 0 ||
-        told->elements < 0 || told->elements > 1ll << 48)
+    if (!told->collective.data || sl_collective_type(told->collective, &coll.type) != 0)
         return -EINVAL;
-    coll.dtype = dtype_of(told->dtype);
-    if (coll.dtype == 0)
-        return -EINVAL;
+    coll.dtype = told->dtype.data ? sl_collective_dtype_number(told->dtype) : 0;
+    coll.message_bytes = sl_collective_message_bytes(told);
     /* 0 bytes are valid, because a rank may take part without contributing data. */
-    coll.bytes = (uint64_t)told->elements * dtypes[coll.dtype].bytes;
+    if (sums_up(&coll, told))
+        coll.bytes = (uint64_t)told->message_bytes;
+    else if (coll.dtype && told->elements >= 0 && told->elements <= ELEMENTS_MAX)
+        coll.bytes = (uint64_t)told->elements * dtypes[coll.dtype].bytes;
+    else
+        return -EINVAL;
     sl_collectives_name_end(c);
     if ((coll.type == SL_COLLECTIVE_SEND || coll.type == SL_COLLECTIVE_RECV) &&
         peer_of(told, &coll) != 0)

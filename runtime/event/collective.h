@@ -26,15 +26,19 @@ enum sl_collective_type {
     SL_COLLECTIVE_BARRIER,
     SL_COLLECTIVE_SEND,
     SL_COLLECTIVE_RECV,
+    /* several sends and receives in one kernel: PyTorch's batch_isend_irecv() */
+    SL_COLLECTIVE_BATCH,
     SL_COLLECTIVE_TYPE_COUNT
 };
 
 struct sl_collective {
     enum sl_collective_type type;
-    uint64_t bytes; /* bytes that this rank contributes */
+    uint64_t bytes; /* bytes that this rank contributes; of a BATCH, bytes sent and received */
     uint32_t group; /* number of the group of ranks that takes part; 0: all ranks of the job */
     int32_t peer;   /* for SEND, the rank that receives; for RECV, the rank that sends */
-    uint8_t dtype;  /* type of the elements, see sl_collective_dtype(); 0: not known */
+    /* type of the elements, see sl_collective_dtype(); 0: not known, or several types */
+    uint8_t dtype;
+    int64_t message_bytes; /* see sl_collective_message_bytes(); -1: not known */
 };
 
 struct sl_collectives;
@@ -50,7 +54,11 @@ struct sl_collective_text {
 struct sl_collective_args {
     /* `group_ranks` is a text such as "[0, 1]" */
     struct sl_collective_text collective, dtype, group, group_ranks;
-    int64_t elements; /* number of input elements */
+    int64_t elements, out_elements; /* numbers of input and output elements */
+    int64_t rank;                   /* `Rank`: for a rooted call, the root's number in the group */
+    /* `Message size`, which files of syncline have. Needed only if `dtype` or `elements` is
+     * missing. */
+    int64_t message_bytes;
     int64_t group_size, group_start, group_stride;
     int64_t src_rank, dst_rank;
 };
@@ -62,12 +70,15 @@ void sl_collectives_destroy(struct sl_collectives *c); /* accepts NULL */
 /* Sets the number of ranks of the job. The group of all ranks has number 0. */
 void sl_collectives_world(struct sl_collectives *c, uint64_t size);
 
-/* Names a group. The caller then passes the group's ranks, one by one or as a text, and calls
- * sl_collectives_name_end(). */
+/* Names a group; a known name is ignored. The caller then passes the group's ranks, one by one or
+ * as a text, and calls sl_collectives_name_end(). */
 void sl_collectives_name(struct sl_collectives *c, struct sl_collective_text name);
 void sl_collectives_name_rank(struct sl_collectives *c, int64_t rank);
 void sl_collectives_name_ranks(struct sl_collectives *c, struct sl_collective_text ranks);
 void sl_collectives_name_end(struct sl_collectives *c);
+
+/* Finds the type of a collective by PyTorch's name. Returns 0, or -EINVAL. */
+int sl_collective_type(struct sl_collective_text collective, enum sl_collective_type *out);
 
 /* Converts a description to *out. Returns 0, or -EINVAL if the collective's type, bytes or ranks
  * are not known. */
@@ -82,10 +93,29 @@ uint32_t sl_collectives_put(struct sl_collectives *c, const struct sl_collective
  */
 int sl_collectives_get(const struct sl_collectives *c, uint32_t number, struct sl_collective *out);
 
+/* Returns the message size in bytes as nccl-tests defines it, which is equal on all ranks of a
+ * call: all_reduce, broadcast, reduce, send, recv   the tensor all_gather the output reduce_scatter
+ * the input all_to_all                                  the input, this rank's own part included
+ * (so ranks differ if the parts do) gather, scatter                             one part for each
+ * rank of the group barrier                                     0 A coalesced call has the sum of
+ * its tensors. Returns -1 if the size is not known. */
+int64_t sl_collective_message_bytes(const struct sl_collective_args *told);
+
+/* Returns the name of the Python function for PyTorch's name of a collective. For example, returns
+ * "all_gather_into_tensor" for "_allgather_base". Returns NULL if the text is not the name of a
+ * collective, as "wait" and "init". */
+const char *sl_collective_call(struct sl_collective_text collective);
+
+/* Returns the root of a rooted call (broadcast, reduce, gather, scatter), numbered in the whole
+ * job. Returns -1 for other calls, or if the root is not known. */
+int64_t sl_collective_root(const struct sl_collective_args *told);
+
 /* Returns PyTorch's name of a type of elements, such as "BFloat16", or "" for 0 or an unknown
  * number. */
 const char *sl_collective_dtype(uint8_t dtype);
-/* Returns the bytes of an element, or 0 for an unknown number. */
+/* Returns the number of a type of elements, or 0 for an unknown name; and the size of an element of
+ * this type in bytes, or 0. */
+uint8_t sl_collective_dtype_number(struct sl_collective_text dtype);
 unsigned sl_collective_dtype_bytes(uint8_t dtype);
 
 /* Calls `take` for each group except for the group of all ranks. */

@@ -187,6 +187,12 @@ struct sl_event {
         uint64_t name_numbers; /* NVTX: the numbers to insert into the pattern `name` */
         uint64_t arrow;        /* SL_EV_FLOW_BACK: number of the arrow, from 1 */
         uint64_t event_handle; /* SL_EV_META_EVENT: CUDA's handle of a CUDA event */
+        /* SL_EV_CPU_OP, of a collective: its number among the collectives of its group, and the
+         * batch of calls with one kernel (lower half of the first call's id of the record
+         * function). 0 = unknown, or none. */
+        struct {
+            uint32_t seq, batch;
+        } comm;
         uint64_t missed;       /* SL_EV_WINDOW_OPEN: number of windows missed before this one */
         int64_t node_sequence; /* SL_NODE_CAPTURED: the operator's sequence number; -1 = none */
     };

@@ -107,6 +107,8 @@ static void show(struct sl_ops *o, const struct sl_op *op, uint32_t thread, uint
     ev.forward_thread = op->forward_number;
     ev.order = order;
     ev.inputs = op->detail;
+    ev.comm.seq = op->seq;
+    ev.comm.batch = op->batch;
     ev.u.row.record_function = op->handle;
     ev.u.row.sequence = op->sequence;
     o->counts.ops += end_ns != SL_END_UNKNOWN;
@@ -245,6 +247,14 @@ uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread)
     while (at && !o->running[at].op.line)
         at = o->running[at].below;
     return at ? o->running[at].op.line : 0;
+}
+
+void sl_ops_set_batch(struct sl_ops *o, uint32_t thread, uint32_t handle, uint32_t batch)
+{
+    uint32_t at = find_running(o, sl_ops_find_thread(o, thread), handle);
+
+    if (at)
+        o->running[at].op.batch = batch;
 }
 
 void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node)

@@ -43,10 +43,13 @@ struct sl_op {
     uint32_t caller;
     /* interned name and details (event/op_detail.h); `detail` is 0 if there are no details */
     uint32_t name, detail;
-    uint32_t line; /* line of Python code that ran the operator, as in struct sl_op_place */
+    uint32_t line;       /* line of Python code that ran the operator, as in struct sl_op_place */
+    uint32_t seq, batch; /* of a collective: see `comm` in struct sl_event; 0: unknown, or none */
     /* 1: a scope that the user opened; a scope has no slice and is never the `op` of a call */
     uint8_t is_user;
-    uint8_t is_site; /* 1: not an operator, only the line of code of a wait; `handle` is 0 */
+    /* 1: not an operator and without a slice. Either the line of code of a wait (`handle` is 0), or
+     * the kernel of a batch (`handle` is that of the batch's last operator). */
+    uint8_t is_site;
     uint8_t is_collective;
     uint8_t is_backward;   /* 1: a node of autograd's graph */
     uint8_t is_evaluation; /* 1: the work of autograd's engine around a node of its graph */
@@ -95,6 +98,9 @@ void sl_ops_tell_begun(struct sl_ops *o);
 /* Returns the line of code of the innermost running operator of the thread that has a known line.
  * Returns 0 if no running operator has a line. */
 uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread);
+
+/* Sets the batch of a running operator (lower half of its handle) of the thread. */
+void sl_ops_set_batch(struct sl_ops *o, uint32_t thread, uint32_t handle, uint32_t batch);
 
 /* Call when the operator that is running on the thread has created a CUDA graph node. */
 void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node);

@@ -91,7 +91,7 @@ def test_one_rank_and_barrier_and_shared_kernels(tmp_path):
     found = collectives(path)
     assert {(row["call"], row["shared"], row["algorithm_gb_per_s"], row["bus_gb_per_s"])
             for row in found["collectives"]} == {
-        ("all_reduce", 0, 0.1, 0), ("barrier", 0, None, None), ("all_gather", 1, None, None)}
+        ("all_reduce", 0, 0.1, 0), ("barrier", 0, None, None), ("all_gather_into_tensor", 1, None, None)}
     assert found["not_recorded"] == 0
     assert "L: local" in run("collectives", path)[0]
 
@@ -189,13 +189,13 @@ def test_a_desynchronised_rank_is_named_with_both_lines(tmp_path):
     found = collectives(*paths, status=1)
     assert found["problems"] == [{
         "kind": "different_call", "group": 0, "number": 102, "step": None, "order": 0,
-        "odd": {"ranks": [3], "call": "all_gather", "line": "train.py:12 odd", "bytes": 1000, "dtype": "Float"},
+        "odd": {"ranks": [3], "call": "all_gather_into_tensor", "line": "train.py:12 odd", "bytes": 1000, "dtype": "Float"},
         "others": {"ranks": [0, 1, 2], "call": "all_reduce", "line": "train.py:10 step", "bytes": 1000,
                    "dtype": "Float"}}]
-    assert ("group default_pg 0-3, number 102: rank 3 called all_gather (train.py:12 odd), ranks 0-2 all_reduce "
+    assert ("group default_pg 0-3, number 102: rank 3 called all_gather_into_tensor (train.py:12 odd), ranks 0-2 all_reduce "
             "(train.py:10 step)") in run("collectives", *paths, status=1)[0]
     assert {row["call"]: (row["count"], row["timed"]) for row in found["collectives"]} == {
-        "all_reduce": (5, 4), "all_gather": (1, 0)}
+        "all_reduce": (5, 4), "all_gather_into_tensor": (1, 0)}
 
 
 @pytest.mark.parametrize("change", [{"elements": 500}, {"dtype": "BFloat16"}])

@@ -31,6 +31,7 @@ static const struct {
     [SL_COLLECTIVE_BARRIER] = {"barrier", INPUT, ONE, 1},
     [SL_COLLECTIVE_SEND] = {"send", INPUT, ONE, 0},
     [SL_COLLECTIVE_RECV] = {"recv", INPUT, ONE, 0},
+    [SL_COLLECTIVE_BATCH] = {"batch_isend_irecv", INPUT, ONE, 0},
 };
 
 const char *sl_message_name(enum sl_collective_type type)

@@ -28,7 +28,7 @@ int sl_message_joins_all(enum sl_collective_type type);
 
 static inline int sl_message_is_p2p(enum sl_collective_type type)
 {
-    return type == SL_COLLECTIVE_SEND || type == SL_COLLECTIVE_RECV;
+    return type == SL_COLLECTIVE_SEND || type == SL_COLLECTIVE_RECV || type == SL_COLLECTIVE_BATCH;
 }
 
 #endif

@@ -204,7 +204,8 @@ static void take_part(struct reading *r, const struct sl_trace_row *row,
 {
     struct sl_rank_file *out = r->out;
     int64_t group = put_group(r, coll->group, put_name(r, row->group_description));
-    const char *name = sl_message_name(coll->type);
+    const char *name =
+        sl_collective_call((struct sl_collective_text){row->collective.data, row->collective.size});
     struct sl_rank_part *part;
 
     part = group >= 0 ? sl_grow((void **)&out->part, &out->parts, &r->part_slots, sizeof(*part))
@@ -232,7 +233,7 @@ static void take_part(struct reading *r, const struct sl_trace_row *row,
     /* A replay of a CUDA graph has the numbers of the capture, each time. */
     part->has_number = !(row->has & SL_HAS_GRAPH) && !sl_message_is_p2p(coll->type) &&
                        number_of(row->seq, &part->number) == 0;
-    part->is_shared = row->batch.size != 0;
+    part->is_shared = row->batch.size != 0 || coll->type == SL_COLLECTIVE_BATCH;
 }
 
 static void take_kernel(struct reading *r, const struct sl_trace_row *row)

@@ -13,7 +13,9 @@
 #include "base/json.h"
 #include "base/pages.h"
 #include "collect/python/frames.h"
+#include "collect/torch/batches.h"
 #include "collect/torch/ops_abi.h"
+#include "event/collective_args.h"
 #include "event/op_detail.h"
 #include "event/pattern.h"
 
@@ -46,6 +48,7 @@ struct sl_torch_ops_read {
     } late[LATE]; /* ends of operators whose beginnings are in other lanes that were not read yet */
     unsigned lates;
     char detail[DETAIL_MOST];
+    struct sl_torch_batches batches;
 };
 
 int sl_torch_ops_read_create(struct sl_torch_ops_read **out,
@@ -104,40 +107,67 @@ static uint32_t line_of(struct sl_torch_ops_read *r, uint32_t line)
     return r->line[slot].text;
 }
 
-/* Writes the JSON members, and a member for the line, to `out` if there is room. */
-static void add_source(const struct sl_torch_ops_read *r, struct sl_op_detail *detail, char *out,
-                       uint32_t line)
+/* Copies the JSON members of a collective to `out`, and adds syncline's members and the Python line
+ * as far as there is room. */
+static void add_members(const struct sl_torch_ops_read *r, struct sl_op_detail *detail, char *out,
+                        uint32_t line)
 {
-    size_t length = 0;
+    struct sl_collective_args told = sl_collective_args_of(detail);
+    size_t used = detail->more_length + detail->inputs_length, length = 0;
     const char *text = sl_intern_get(r->opt.names, line, &length);
     char *at = out + detail->more_length;
 
-    if (!text ||
-        detail->more_length + detail->inputs_length + SL_JSON_ESCAPE_MAX * length + SOURCE_MORE >
-            PARTS_MOST)
+    if (used + SL_COLLECTIVE_MEMBERS_MOST > PARTS_MOST)
         return;
     memcpy(out, detail->more, detail->more_length);
-    at = SL_JSON_LITERAL(at, ",\"source\":\"");
-    at = SL_JSON_LITERAL(sl_json_escape(at, text, length), "\"");
+    at = sl_collective_put_members(at, &told);
+    used = (size_t)(at - out) + detail->inputs_length;
+    if (text && used + SL_JSON_ESCAPE_MAX * length + SOURCE_MORE <= PARTS_MOST) {
+        at = SL_JSON_LITERAL(at, ",\"source\":\"");
+        at = SL_JSON_LITERAL(sl_json_escape(at, text, length), "\"");
+    }
     detail->more = out;
     detail->more_length = (size_t)(at - out);
 }
 
-/* `line` is the Python line of a collective, because the slice of a collective shows its line.
- * `line` is 0 for other operators. */
-static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *op, uint32_t line)
+/* Removes the collective's number, which the observer writes before all other members. Details are
+ * interned, and the number would make each detail a text of its own. Returns the number, or 0. */
+static uint32_t take_seq(struct sl_op_detail *detail)
 {
-    const char *more = (const char *)(op + 1) + op->name_length;
-    struct sl_op_detail detail = {more, op->more_length, (const uint8_t *)more + op->more_length,
-                                  op->inputs_length, op->was_cut};
-    char with_source[PARTS_MOST];
+    static const char key[] = "\"Seq\":";
+    const char *at = detail->more + sizeof(key) - 1, *end = detail->more + detail->more_length;
+    uint64_t seq = 0;
+
+    if (detail->more_length < sizeof(key) || memcmp(detail->more, key, sizeof(key) - 1) != 0)
+        return 0;
+    for (; at < end && *at >= '0' && *at <= '9' && seq <= UINT32_MAX; at++)
+        seq = seq * 10 + (uint64_t)(*at - '0');
+    if (at == end || *at != ',')
+        return 0;
+    detail->more_length = (size_t)(end - at - 1);
+    detail->more = at + 1;
+    return seq <= UINT32_MAX ? (uint32_t)seq : 0;
+}
+
+/* Interns the details of an operator. For a collective, also sets the members of *op for which the
+ * details are needed. */
+static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *from,
+                          struct sl_op *as)
+{
+    const char *more = (const char *)(from + 1) + from->name_length;
+    struct sl_op_detail detail = {more, from->more_length,
+                                  (const uint8_t *)more + from->more_length, from->inputs_length,
+                                  from->was_cut};
+    char members[PARTS_MOST];
     uint32_t id;
 
-    if (!op->more_length && !op->inputs_length && !op->was_cut)
+    if (!from->more_length && !from->inputs_length && !from->was_cut)
         return 0;
-    if (line && op->more_length)
-        add_source(r, &detail, with_source, line);
-    r->lost.inputs += op->was_cut;
+    if (as->is_collective && from->more_length) {
+        as->seq = take_seq(&detail);
+        add_members(r, &detail, members, as->line);
+    }
+    r->lost.inputs += from->was_cut;
     id = sl_intern_put(r->opt.details, r->detail, sl_op_detail_pack(r->detail, &detail));
     r->lost.inputs += !id;
     return id;
@@ -174,6 +204,22 @@ static int begins_with(const struct sl_lane_op *op, const char *name, size_t len
 
 #define BEGINS_WITH(op, name) begins_with((op), (name), sizeof(name) - 1)
 
+/* Finds the batch of a collective that begins. */
+static void take_collective(struct sl_torch_ops_read *r, uint32_t thread, struct sl_op *op)
+{
+    size_t length = 0;
+    const char *text = sl_intern_get(r->opt.details, op->detail, &length);
+    struct sl_op_detail detail;
+    struct sl_collective_args told;
+
+    if (sl_op_detail_unpack(&detail, text, length) != 0)
+        return;
+    told = sl_collective_args_of(&detail);
+    if (!sl_collective_call(told.collective))
+        op->seq = 0; /* "wait" has the number of the collective that it waits for */
+    sl_torch_batches_call(&r->batches, thread, &told, op);
+}
+
 static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struct sl_lane_op *from,
                        uint64_t ns, int is_started)
 {
@@ -189,6 +235,10 @@ static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struc
     };
 
     if (op.is_user) {
+        if (is_started && BEGINS_WITH(from, "nccl:"))
+            sl_torch_batches_scope(
+                &r->batches, r->opt.ops, r->opt.details, thread, ns, from->handle,
+                (struct sl_collective_text){(const char *)(from + 1), from->name_length});
         take_user(r, thread, from, ns, is_started);
         if (!is_started)
             sl_ops_begin(r->opt.ops, thread, ns, &op);
@@ -203,7 +253,9 @@ static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struc
     op.is_collective = BEGINS_WITH(from, "record_param_comms");
     if (op.is_collective && !op.line)
         op.line = sl_ops_line(r->opt.ops, thread);
-    op.detail = detail_of(r, from, op.is_collective ? op.line : 0);
+    op.detail = detail_of(r, from, &op);
+    if (op.is_collective)
+        take_collective(r, thread, &op);
     op.is_evaluation = from->scope == SL_TORCH_SCOPE_FUNCTION &&
                        BEGINS_WITH(from, "autograd::engine::evaluate_function: ");
     if (is_started)
@@ -255,6 +307,7 @@ void sl_torch_ops_read_record(struct sl_torch_ops_read *r, uint32_t thread,
     switch (record->what) {
     case SL_LANE_OP_BEGIN:
     case SL_LANE_OP_START:
+        sl_torch_batches_leave(&r->batches, r->opt.ops, thread, ns, 0);
         take_begin(r, thread, (const struct sl_lane_op *)record, ns,
                    record->what == SL_LANE_OP_START);
         break;
@@ -264,6 +317,7 @@ void sl_torch_ops_read_record(struct sl_torch_ops_read *r, uint32_t thread,
         break;
     case SL_LANE_OP_FINISH:
         memcpy(&word, record + 1, sizeof(word));
+        sl_torch_batches_leave(&r->batches, r->opt.ops, thread, ns, word);
         take_finish(r, word, ns);
         break;
     case SL_LANE_OP_NODE:

@@ -49,6 +49,7 @@ static const struct {
     [SL_COLLECTIVE_BARRIER] = {"BARRIER", NODE_COMP, 0},
     [SL_COLLECTIVE_SEND] = {"SEND", NODE_COMM_SEND, 0},
     [SL_COLLECTIVE_RECV] = {"RECV", NODE_COMM_RECV, 0},
+    [SL_COLLECTIVE_BATCH] = {"BATCH", NODE_COMP, 0},
 };
 
 unsigned sl_chakra_node_type(const struct sl_collective *coll)

@@ -6,19 +6,19 @@
 #include "write/chakra/et_comms.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/pages.h"
 #include "event/collective.h"
+#include "event/collective_args.h"
 #include "event/op_detail.h"
 #include "event/ops.h"
+#include "write/distributed.h"
 
 enum {
     CALLS = 16384, /* sizes of the tables; powers of two */
     TOLD = 1024,
     COMMS_BYTES = 1 << 20,
-    DIGITS_MAX = 18,
 };
 
 /* A call's entry, in which the call's operations find their collective. The entries are a ring, so
@@ -31,7 +31,8 @@ struct joined {
 
 /* An operator's detail text (event/op_detail.h) that was parsed. */
 struct told {
-    uint32_t detail; /* 0: free */
+    uint32_t detail;  /* 0: free */
+    uint32_t version; /* the job's groups that were known when the text was parsed */
     int is_known;
     struct sl_collective does;
 };
@@ -43,6 +44,7 @@ struct sl_et_comms {
     uint32_t bucket[CALLS]; /* by correlation id: index in `joined` + 1 */
     uint32_t newest;        /* index of the entry that is used next */
     struct told told[TOLD];
+    uint32_t version; /* of the job's groups (write/distributed.h); 0: none */
 };
 
 int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
@@ -75,37 +77,47 @@ void sl_et_comms_destroy(struct sl_et_comms *x)
     sl_pages_unmap(x, sizeof(*x));
 }
 
-/* ---- reported details ---- */
+/* ---- the job's groups ---- */
 
-/* Returns the text without its quotes. */
-static struct sl_collective_text text_of(const struct sl_op_detail *detail, const char *name)
+#define NAME  "\"pg_name\": \""
+#define RANKS "\"ranks\": ["
+
+/* Returns the end of the first `text` in [at, end), or NULL. */
+static const char *behind(const char *at, const char *end, const char *text)
 {
-    struct sl_collective_text text = {NULL, 0};
+    const char *found = memmem(at, (size_t)(end - at), text, strlen(text));
 
-    text.data = sl_op_detail_member(detail, name, &text.size);
-    if (text.data && text.size >= 2 && text.data[0] == '"') {
-        text.data++;
-        text.size -= 2;
-    }
-    return text;
+    return found ? found + strlen(text) : NULL;
 }
 
-/* Returns a reported number. Returns -1 if the number was not reported, is not whole, or is
- * negative. */
-static int64_t number_of(const struct sl_op_detail *detail, const char *name)
+/* Reads the ranks of all groups that the job has reported. PyTorch truncates the list of a group of
+ * more than 30 ranks in a collective's description. A text in the JSON cannot be taken for one of
+ * the two members, because JSON escapes the quotes in a text. */
+static void learn_groups(struct sl_et_comms *x)
 {
-    struct sl_collective_text text = text_of(detail, name);
-    int64_t number = 0;
+    uint32_t version;
+    size_t length;
+    const char *json = sl_distributed_get(&length, &version), *end = json + length, *at, *next;
 
-    if (!text.data || text.size == 0 || text.size > DIGITS_MAX)
-        return -1;
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return -1;
-        number = number * 10 + (text.data[i] - '0');
+    if (!json || version == x->version)
+        return;
+    x->version = version;
+    for (at = behind(json, end, NAME); at; at = next) {
+        const char *name = memchr(at, '"', (size_t)(end - at)), *ranks, *last;
+
+        next = behind(at, end, NAME);
+        ranks = behind(at, next ? next : end, RANKS);
+        last = ranks ? memchr(ranks, ']', (size_t)(end - ranks)) : NULL;
+        if (!name || !last)
+            continue;
+        sl_collectives_name(x->comms, (struct sl_collective_text){at, (size_t)(name - at)});
+        sl_collectives_name_ranks(x->comms,
+                                  (struct sl_collective_text){ranks, (size_t)(last - ranks)});
+        sl_collectives_name_end(x->comms);
     }
-    return number;
 }
+
+/* ---- collectives ---- */
 
 /* Parses the description of a collective. Returns 0 or -EINVAL. */
 static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_collective *out)
@@ -117,18 +129,7 @@ static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_collective 
 
     if (sl_op_detail_unpack(&detail, text, length) != 0)
         return -EINVAL;
-    told = (struct sl_collective_args){
-        .collective = text_of(&detail, "Collective name"),
-        .dtype = text_of(&detail, "dtype"),
-        .group = text_of(&detail, "Process Group Name"),
-        .group_ranks = text_of(&detail, "Process Group Ranks"),
-        .elements = number_of(&detail, "In msg nelems"),
-        .group_size = number_of(&detail, "Group size"),
-        .group_start = number_of(&detail, "Global rank start"),
-        .group_stride = number_of(&detail, "Global rank stride"),
-        .src_rank = number_of(&detail, "Src Rank"),
-        .dst_rank = number_of(&detail, "Dst Rank"),
-    };
+    told = sl_collective_args_of(&detail);
     return sl_collectives_read(x->comms, &told, out);
 }
 
@@ -170,8 +171,10 @@ int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
 
     if (!detail)
         return 0;
-    if (told->detail != detail) {
+    learn_groups(x);
+    if (told->detail != detail || (!told->is_known && told->version != x->version)) {
         told->detail = detail;
+        told->version = x->version;
         told->is_known = read_detail(x, detail, &told->does) == 0;
     }
     if (told->is_known && call->correlation)

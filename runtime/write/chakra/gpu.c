@@ -43,7 +43,7 @@ static int ask_collective(struct sl_chakra *c, const struct sl_event *ev,
 {
     if (!c->opt.collective || !is_collective(ev, name))
         return 0;
-    if (c->opt.collective(c->opt.collective_user, ev, out) && out->type <= SL_COLLECTIVE_RECV)
+    if (c->opt.collective(c->opt.collective_user, ev, out) && out->type < SL_COLLECTIVE_TYPE_COUNT)
         return 1;
     c->count.comm_unknown++;
     return 0;

@@ -48,6 +48,8 @@ enum {
     SL_KINETO_MATCHES = 16384, /* maximum number of matches in a block */
     /* number of calls whose operations may still arrive; a power of two */
     SL_KINETO_CALLS = 65536,
+    /* number of collectives whose kernels may still arrive; a power of two */
+    SL_KINETO_COMMS = 4096,
 };
 
 /* The row being written. */
@@ -101,6 +103,12 @@ struct sl_kineto_call {
     uint32_t collective; /* the operator's collective, as in struct sl_op_place */
 };
 
+/* A collective with a number or a batch (see `comm` in struct sl_event). */
+struct sl_kineto_comm {
+    uint32_t op; /* the operator, as in `u.call.op`; 0: free */
+    uint32_t seq, batch;
+};
+
 struct sl_kineto {
     struct sl_kineto_options opt;
     struct sl_trace_meta meta;
@@ -110,7 +118,8 @@ struct sl_kineto {
     struct sl_kineto_wait *wait; /* SL_KINETO_WAITS entries, for edge.c */
     uint64_t *wait_key;
     unsigned waits;
-    struct sl_kineto_call *call; /* SL_KINETO_CALLS entries, by correlation id */
+    struct sl_kineto_call *call;                 /* SL_KINETO_CALLS entries, by correlation id */
+    struct sl_kineto_comm comm[SL_KINETO_COMMS]; /* by the operator */
     struct sl_captures captures; /* the operators that created the nodes of graphs */
     /* collective of the kernel whose text is being made; 0 if there is none */
     uint32_t collective;
@@ -261,6 +270,8 @@ char *sl_kineto_op_text(struct sl_kineto *k, char *at, const struct sl_event *ev
 char *sl_kineto_put_detail(const struct sl_kineto *k, char *at, uint32_t detail, int inputs);
 /* Writes into a call's args the line of source code that made the call, if known. */
 char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_event *call);
+/* Writes the number and the batch of the collective of the operator `op`. */
+char *sl_kineto_put_comm(struct sl_kineto *k, char *at, uint32_t op);
 char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op);
 /* Writes the graph node of a GPU operation, and the operator that captured the node, into the
  * operation's args. */

@@ -73,6 +73,11 @@ void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev)
         at = SL_JSON_LITERAL(at, ",\"Sequence number\":");
         at = sl_kineto_field(k, at, sl_json_i64(at, ev->u.row.sequence));
     }
+    if (ev->comm.seq || ev->comm.batch) {
+        k->comm[id & (SL_KINETO_COMMS - 1)] =
+            (struct sl_kineto_comm){(uint32_t)id, ev->comm.seq, ev->comm.batch};
+        at = sl_kineto_put_comm(k, at, (uint32_t)id);
+    }
     if (ev->flags & SL_EVF_ASYNC)
         at = SL_JSON_LITERAL(at, ",\"async\":true");
     if (ev->flags & SL_EVF_CUT_START)
@@ -80,6 +85,19 @@ void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev)
     if (ev->flags & SL_EVF_CUT_END)
         at = SL_JSON_LITERAL(at, ",\"cut end\":true");
     sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));
+}
+
+char *sl_kineto_put_comm(struct sl_kineto *k, char *at, uint32_t op)
+{
+    const struct sl_kineto_comm *comm = &k->comm[op & (SL_KINETO_COMMS - 1)];
+
+    if (comm->op != op)
+        return at;
+    if (comm->seq)
+        at = sl_kineto_u32(k, SL_JSON_LITERAL(at, ",\"Seq\":"), comm->seq);
+    if (comm->batch)
+        at = sl_kineto_u32(k, SL_JSON_LITERAL(at, ",\"Batch\":"), comm->batch);
+    return at;
 }
 
 char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op)

@@ -135,6 +135,8 @@ static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
     at = sl_kineto_u64(k, at, ev->correlation);
     if (call && call->op)
         at = sl_kineto_put_external(k, at, call->op);
+    if (k->collective)
+        at = sl_kineto_put_comm(k, at, call->op);
     if (ev->graph) {
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"graph id\":"), ev->graph);
         if (ev->kind != SL_EV_GRAPH)

@@ -33,6 +33,9 @@ static struct sl_collective_args told(const char *collective, const char *dtype,
     return (struct sl_collective_args){.collective = text(collective),
                                        .dtype = text(dtype),
                                        .elements = elements,
+                                       .out_elements = -1,
+                                       .rank = -1,
+                                       .message_bytes = -1,
                                        .group_size = -1,
                                        .group_start = -1,
                                        .group_stride = -1,
@@ -88,9 +91,105 @@ static void names_of_all_versions_mean_one_thing(void **state)
         assert_int_equal(found.type, known[i].type);
         assert_int_equal(found.bytes, 12);
     }
-    t = told("wait", "Int", 3);
+    for (unsigned i = 0; i < 2; i++) {
+        t = told(i ? "broadcastUniqueNCCLID" : "wait", "Int", 3);
+        t.group_size = 4;
+        assert_int_equal(put(&t), 0);
+        assert_null(sl_collective_call(t.collective));
+        assert_int_equal(sl_collective_message_bytes(&t), -1);
+    }
+}
+
+/* The size is the same on all ranks, for example on ranks that only send to the root of a gather.
+ */
+static void sizes_are_those_of_nccl_tests(void **state)
+{
+    static const struct {
+        const char *name, *call;
+        int64_t in, out, bytes;
+    } known[] = {
+        {"allreduce", "all_reduce", 3, 3, 6},
+        {"all_reduce", "all_reduce", 3, 3, 6},
+        {"allreduce_coalesced", "all_reduce", 3, 3, 6},
+        {"broadcast", "broadcast", 3, 3, 6},
+        {"_broadcast_oop", "broadcast", 3, 3, 6},
+        {"reduce", "reduce", 3, 3, 6},
+        {"all_gather", "all_gather", 3, 12, 24},
+        {"_allgather_base", "all_gather_into_tensor", 3, 12, 24},
+        {"allGatherSingleImpl", "all_gather_into_tensor", 3, 12, 24},
+        {"allgather_into_tensor_coalesced", "all_gather_into_tensor", 3, 12, 24},
+        {"reduce_scatter", "reduce_scatter", 12, 3, 24},
+        {"_reduce_scatter_base", "reduce_scatter_tensor", 12, 3, 24},
+        {"reduce_scatter_tensor_coalesced", "reduce_scatter_tensor", 12, 3, 24},
+        {"all_to_all", "all_to_all", 12, 12, 24},
+        {"all_to_allv", "all_to_all_single", 5, 9, 10},
+        {"gather", "gather", 3, 12, 24},
+        {"gather", "gather", 3, 0, 24},
+        {"scatter", "scatter", 12, 3, 24},
+        {"scatter", "scatter", 0, 3, 24},
+        {"send", "send", 3, 3, 6},
+        {"recv", "recv", 3, 3, 6},
+        {"barrier", "barrier", 0, 0, 0},
+        /* Numbers that the row does not have, or that are too large. */
+        {"all_gather", "all_gather", 3, -1, -1},
+        {"all_reduce", "all_reduce", -1, 3, -1},
+        {"send", "send", INT64_MAX, 3, -1},
+        {"gather", "gather", INT64_MAX, 3, -1},
+    };
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        struct sl_collective_args t = told(known[i].name, "Half", known[i].in);
+
+        t.out_elements = known[i].out;
+        t.group_size = 4;
+        t.src_rank = t.dst_rank = 1;
+        assert_int_equal(sl_collective_message_bytes(&t), known[i].bytes);
+        assert_string_equal(sl_collective_call(t.collective), known[i].call);
+        if (put(&t))
+            assert_int_equal(found.message_bytes, known[i].bytes);
+    }
+}
+
+/* A batch has several tensors, which may have several types. Only `Message size` has its bytes. */
+static void a_batch_has_its_size(void **state)
+{
+    struct sl_collective_args t = told("batch_isend_irecv", NULL, 7);
+
     t.group_size = 4;
     assert_int_equal(put(&t), 0);
+    t.message_bytes = 100;
+    assert_int_not_equal(put(&t), 0);
+    assert_int_equal(found.type, SL_COLLECTIVE_BATCH);
+    assert_true(found.bytes == 100 && found.message_bytes == 100 && found.dtype == 0);
+    t.dtype = text("Float");
+    assert_int_not_equal(put(&t), 0);
+    assert_true(found.bytes == 100 && found.dtype != 0);
+    t = told("send", NULL, 7);
+    t.group_size = 4;
+    t.dst_rank = 1;
+    t.message_bytes = 60;
+    assert_int_not_equal(put(&t), 0);
+    assert_true(found.bytes == 60 && found.message_bytes == 60);
+}
+
+/* PyTorch writes the root as a number within the group. */
+static void a_root_is_a_rank_of_the_job(void **state)
+{
+    struct sl_collective_args t = told("broadcast", "Float", 1);
+
+    t.rank = 1;
+    assert_int_equal(sl_collective_root(&t), -1);
+    t.group_ranks = text("[4, 27]");
+    assert_int_equal(sl_collective_root(&t), 27);
+    t.rank = 2; /* the group has no such rank */
+    assert_int_equal(sl_collective_root(&t), -1);
+    t.group_ranks = text("[10, 12, ..., 98]");
+    t.group_start = 10;
+    t.group_stride = 2;
+    assert_int_equal(sl_collective_root(&t), 14);
+    t.rank = 1;
+    t.collective = text("allreduce"); /* `Rank` is not a root */
+    assert_int_equal(sl_collective_root(&t), -1);
 }
 
 static void an_element_has_the_bytes_of_its_type(void **state)
@@ -310,6 +409,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(names_of_all_versions_mean_one_thing),
+        CASE(sizes_are_those_of_nccl_tests),
+        CASE(a_batch_has_its_size),
+        CASE(a_root_is_a_rank_of_the_job),
         CASE(an_element_has_the_bytes_of_its_type),
         CASE(the_same_is_the_same),
         CASE(a_group_has_its_number_from_its_ranks),

@@ -208,6 +208,127 @@ static void records_of_others_are_passed_over(void **state)
     assert_int_equal(f.rows, 0);
 }
 
+#define GROUP                                                                                      \
+    "\"Group size\":2,\"Process Group Name\":\"7\",\"Process Group Ranks\":\"[4, 5]\","            \
+    "\"In msg nelems\":3,\"Out msg nelems\":3,"
+#define SEND "\"Collective name\":\"send\",\"Dst Rank\":5," GROUP "\"dtype\":\"Float\""
+#define RECV "\"Collective name\":\"recv\",\"Src Rank\":5," GROUP "\"dtype\":\"Long\""
+
+static uint64_t now = 1000;
+
+static void comms(uint64_t handle, const char *members, const char *scope)
+{
+    begin(SL_LANE_OP_BEGIN, now += 10,
+          &(struct told){
+              .name = "record_param_comms", .handle = handle, .sequence = -1, .more = members});
+    if (scope) {
+        const struct told own = {
+            .name = scope, .handle = handle + 1, .sequence = -1, .scope = SL_TORCH_SCOPE_USER};
+
+        begin(SL_LANE_OP_START, now += 10, &own);
+        end(SL_LANE_OP_FINISH, now += 10, handle + 1);
+    }
+    end(SL_LANE_OP_END, now += 10, handle);
+}
+
+static const struct sl_event *row_of(uint64_t handle)
+{
+    unsigned i = 0;
+
+    while (i < f.rows &&
+           (f.row[i].kind != SL_EV_CPU_OP || f.row[i].u.row.record_function != handle))
+        i++;
+    assert_in_range(i, 0, f.rows - 1);
+    return &f.row[i];
+}
+
+/* Begins and ends the scope in which PyTorch launches the kernel of a batch. Returns the kernel's
+ * launch. */
+static struct sl_event launch(uint64_t handle)
+{
+    struct sl_event call = {.kind = SL_EV_RUNTIME, .thread = THREAD};
+
+    begin(SL_LANE_OP_START, now += 10,
+          &(struct told){.name = "nccl:coalesced",
+                         .handle = handle,
+                         .sequence = -1,
+                         .scope = SL_TORCH_SCOPE_USER});
+    call.start_ns = now + 5;
+    end(SL_LANE_OP_FINISH, now += 10, handle);
+    sl_ops_call(f.ops, &call);
+    return call;
+}
+
+/* Returns a member of the description of the call's kernel, "" if there is none. */
+static const char *member(const struct sl_event *call, const char *name)
+{
+    static char value[64];
+    size_t length = 0;
+    const char *text = sl_intern_get(f.details, sl_op_place_of(f.places, call).collective, &length);
+    struct sl_op_detail detail;
+
+    value[0] = '\0';
+    if (sl_op_detail_unpack(&detail, text, length) == 0) {
+        text = sl_op_detail_member(&detail, name, &length);
+        if (text)
+            snprintf(value, sizeof(value), "%.*s", (int)length, text);
+    }
+    return value;
+}
+
+static void calls_of_a_batch_share_a_kernel(void **state)
+{
+    struct sl_event call;
+
+    comms(10, "\"Seq\":77," SEND, "nccl:send 4->5"); /* this call has its own kernel */
+    comms(20, "\"Seq\":78," SEND, NULL);
+    comms(30, "\"Seq\":78," RECV, NULL);
+    call = launch(40);
+    assert_int_equal(call.u.call.op, 30);
+    assert_string_equal(member(&call, "Collective name"), "\"batch_isend_irecv\"");
+    assert_string_equal(member(&call, "Message size"), "36");
+    assert_string_equal(member(&call, "Bytes sent"), "12");
+    assert_string_equal(member(&call, "Bytes received"), "24");
+    assert_string_equal(member(&call, "Mixed dtypes"), "\"Float, Long\"");
+    assert_string_equal(member(&call, "dtype"), "");
+    assert_string_equal(member(&call, "Dst Rank"), "5");
+    assert_string_equal(member(&call, "Process Group Ranks"), "\"[4, 5]\"");
+    assert_string_equal(member(&call, "Seq"), ""); /* a number would make each text different */
+    assert_true(row_of(10)->comm.seq == 77 && row_of(10)->comm.batch == 0);
+    assert_true(row_of(20)->comm.seq == 78 && row_of(20)->comm.batch == 20);
+    assert_int_equal(row_of(30)->comm.batch, 20);
+    /* The next batch begins anew. Sends to one rank are one large send. */
+    comms(50, SEND, NULL);
+    comms(60, SEND, NULL);
+    call = launch(70);
+    assert_string_equal(member(&call, "Collective name"), "\"send\"");
+    assert_string_equal(member(&call, "Call"), "\"batch_isend_irecv\"");
+    assert_string_equal(member(&call, "In msg nelems"), "6");
+    assert_string_equal(member(&call, "dtype"), "\"Float\"");
+    /* A second kernel without calls is of no batch, and so is a call behind the scope. */
+    assert_int_equal(launch(80).place, 0);
+    comms(90, SEND, NULL);
+    call = launch(100);
+    call.start_ns = now + 1;
+    call.place = 0;
+    sl_ops_call(f.ops, &call);
+    assert_int_equal(call.place, 0);
+}
+
+static void a_coalesced_call_has_its_kernel_later(void **state)
+{
+    struct sl_event call;
+
+    comms(10, "\"Collective name\":\"allreduce_coalesced\"," GROUP "\"dtype\":\"Half\"",
+          "nccl:allreduce_coalesced");
+    call = launch(20);
+    assert_int_equal(call.u.call.op, 10);
+    assert_string_equal(member(&call, "Message size"), "6");
+    assert_string_equal(member(&call, "Call"), "\"all_reduce\"");
+    comms(30, "\"Collective name\":\"allreduce\"," GROUP "\"dtype\":\"Half\"", "nccl:all_reduce");
+    assert_int_equal(launch(40).place, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +336,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(ends_on_other_threads, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_thread_that_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_without_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(calls_of_a_batch_share_a_kernel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_coalesced_call_has_its_kernel_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(records_of_others_are_passed_over, set_up, tear_down),
     };
 

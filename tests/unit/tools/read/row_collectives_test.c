@@ -34,7 +34,11 @@ static void field(const char *path, const char *value)
 static struct sl_trace_row row(const char *name, const char *dtype, int64_t elements,
                                const char *ranks)
 {
-    struct sl_trace_row r = {.has = SL_HAS_IN_ELEMENTS, .in_elements = elements};
+    struct sl_trace_row r = {.has = SL_HAS_IN_ELEMENTS,
+                             .in_elements = elements,
+                             .out_elements = -1,
+                             .group_rank = -1,
+                             .message_size = -1};
 
     r.collective = text(name);
     r.dtype = text(dtype);

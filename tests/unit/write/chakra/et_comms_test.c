@@ -8,6 +8,7 @@
 #include "event/op_detail.h"
 #include "event/ops.h"
 #include "write/chakra/et_comms.h"
+#include "write/distributed.h"
 
 #define ALL_REDUCE                                                                                 \
     "\"Collective name\":\"allreduce\",\"dtype\":\"Float\",\"In msg nelems\":256,"                 \
@@ -126,6 +127,30 @@ static void what_is_not_told_whole_is_not_known(void **state)
         assert_int_equal(find(id), 0);
 }
 
+/* PyTorch truncates the list of a large group. The job reports the whole list, for a group that was
+ * made late after its first collectives. */
+static void the_job_knows_the_ranks_of_its_groups(void **state)
+{
+    static const char info[] =
+        "{\"backend\": \"nccl\", \"pg_config\": [{\"pg_name\": \"0\", \"ranks\": [0, 1, 2, 3]}, "
+        "{\"pg_name\": \"none\", \"pg_desc\": \"\\\"ranks\\\": [2, 3]\", \"pg_size\": 2}, "
+        "{\"pg_name\": \"odd\", \"pg_desc\": \"\", \"ranks\": [1, 3]}]}";
+
+    assert_int_equal(call(10, OF_WHOM ",\"Process Group Name\":\"odd\""), 0);
+    assert_int_equal(find(10), 0);
+    assert_int_equal(sl_distributed_set(info), 0);
+    assert_int_equal(call(10, OF_WHOM ",\"Process Group Name\":\"odd\""), 1);
+    assert_int_equal(find(10), 1);
+    groups = 0;
+    sl_et_comms_groups(comms, take, NULL);
+    assert_int_equal(groups, 1);
+    assert_int_equal(call(11, OF_WHOM ",\"Process Group Name\":\"none\""), 0);
+    assert_int_equal(find(11), 0);
+    assert_int_equal(sl_distributed_set(info), 0); /* the same groups again */
+    assert_int_equal(call(12, OF_WHOM ",\"Process Group Name\":\"odd\""), 0);
+    assert_int_equal(find(12), 1);
+}
+
 static void calls_of_long_ago_are_forgotten(void **state)
 {
     for (uint64_t id = 10; id <= 10 + 16384; id++)
@@ -166,11 +191,9 @@ static void collectives_of_ever_new_sizes_are_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(operations_do_what_their_call_is_part_of),
-        CASE(a_part_of_the_ranks_is_a_group),
-        CASE(what_is_not_told_whole_is_not_known),
-        CASE(calls_of_long_ago_are_forgotten),
-        CASE(calls_far_apart_are_both_known),
+        CASE(operations_do_what_their_call_is_part_of), CASE(a_part_of_the_ranks_is_a_group),
+        CASE(what_is_not_told_whole_is_not_known),      CASE(the_job_knows_the_ranks_of_its_groups),
+        CASE(calls_of_long_ago_are_forgotten),          CASE(calls_far_apart_are_both_known),
         CASE(collectives_of_ever_new_sizes_are_known),
     };
 
