@@ -97,14 +97,15 @@ def test_one_rank_and_barrier_and_shared_kernels(tmp_path):
 
 
 def test_send_and_receive_by_pair_and_order(tmp_path):
-    """Rank 0 sends twice; rank 1 begins to receive 30 us earlier, then together."""
-    sent = {"name": "send", "Dst Rank": 1, "Src Rank": 0, "number": 5}
-    got = {"name": "recv", "Src Rank": 0, "Dst Rank": 1, "number": 9}
-    paths = [write(tmp_path, 0, [*nccl(1, 40, 50, **sent), *nccl(2, 100, 110, **sent)], host_name="node"),
-             write(tmp_path, 1, [*nccl(1, 10, 50, **got), *nccl(2, 100, 110, **got)], host_name="node")]
+    """Rank 1 sends twice; rank 0 begins to receive 30 us earlier, then together."""
+    sent = {"name": "send", "Dst Rank": 0, "Src Rank": 1, "number": 5}
+    got = {"name": "recv", "Src Rank": 1, "Dst Rank": 0, "number": 9}
+    paths = [write(tmp_path, 1, [*nccl(1, 40, 50, **sent), *nccl(2, 100, 110, **sent)], host_name="node"),
+             write(tmp_path, 0, [*nccl(1, 10, 50, **got), *nccl(2, 100, 110, **got)], host_name="node")]
     found = collectives(*paths)
-    assert [(row["count"], row["timed"], row["waiting_ns"], row["transfer_ns"], row["together"], row["last"])
-            for row in found["collectives"]] == [(2, 2, 30000, 20000, 1, [{"rank": 0, "count": 1}])]
+    assert [(row["call"], row["count"], row["timed"], row["waiting_ns"], row["transfer_ns"], row["together"],
+             row["last"]) for row in found["collectives"]] == [
+        ("send", 2, 2, 30000, 20000, 1, [{"rank": 1, "count": 1}])]
     assert found["collectives"][0]["bus_gb_per_s"] == pytest.approx(0.1)
 
 

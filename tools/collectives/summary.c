@@ -112,10 +112,19 @@ static void add_untimed(struct work *w, const struct sl_member *call, size_t siz
     }
 }
 
+/* Returns the member whose call names the collective: the sender, so that a pair has one row. */
+static size_t model_of(const struct work *w, const struct sl_member *call, size_t size)
+{
+    for (size_t i = 1; i < size; i++)
+        if (part_of(w, &call[i])->type == SL_COLLECTIVE_SEND)
+            return i;
+    return 0;
+}
+
 static void add_timed(struct work *w, const struct sl_member *call, size_t size,
                       const struct sl_call_times *times)
 {
-    const struct sl_rank_part *first = part_of(w, call);
+    const struct sl_rank_part *first = part_of(w, &call[model_of(w, call, size)]);
     struct sl_summary_row *row = row_of(w, first);
     uint64_t transfer_ns = (uint64_t)(times->last_end_ns - times->last_start_ns);
     uint64_t late_ns = (uint64_t)(times->last_start_ns - times->median_ns);
