@@ -46,10 +46,11 @@ RULES = {
     **{name: ([*CORE, *OUTPUTS, *TOOLS], "tools/args, tools/print and tools/read lie below all other tools")
        for name in TOOLS},
     "tools/replay": ([*CORE, *OUTPUTS, *TOOLS], "tools/read < tools/replay"),
-    **{f"tools/{name}": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay"],
+    "tools/align": ([*CORE, *TOOLS], "tools/read < tools/align"),
+    **{f"tools/{name}": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", "tools/align"],
                          "a subcommand includes the core, control and what lies below, and no other subcommand")
        for name in SUBCOMMANDS},
-    "tools": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", *(f"tools/{name}" for name in SUBCOMMANDS)],
+    "tools": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", "tools/align", *(f"tools/{name}" for name in SUBCOMMANDS)],
               "a command includes its folder, the core and control"),
 }
 

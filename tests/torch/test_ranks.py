@@ -1,7 +1,9 @@
 """torch.distributed on the simulated GPU: real processes, real data, and ranks that wait for each other."""
 import collections
 import itertools
+import json
 import re
+import subprocess
 
 import harness
 import pytest
@@ -49,6 +51,12 @@ def per_rank(run: harness.Run, folder) -> list[tuple[harness.Run, harness.Trace]
     return [row[1:] for row in sorted(found, key=lambda row: row[0])]
 
 
+def matched(folder) -> dict:
+    """Returns what `syncline collectives` finds in the traces of all ranks."""
+    done = subprocess.run([harness.TOOL, "collectives", "--json", folder], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
 def collectives(run: harness.Run) -> list[dict]:
     """Returns the collectives, sorted by name and then by end, because the order of collectives on
     different streams may differ between ranks."""
@@ -71,6 +79,10 @@ def test_ranks(torch, name, size):
         harness.check_trace(own, trace)
         check_passes(trace.path)
         assert any("ncclDevKernel" in row["name"] for row in trace.of("kernel"))
+    found = matched(run.out)
+    assert (found["absent_ranks"], found["conflicts"], found["problems"]) == ([], [], [])
+    assert not sum(file["undescribed"] for file in found["files"]) or name == "collectives"
+    assert name == "collectives" or sum(row["timed"] for row in found["collectives"]) > 10
     # All ranks have the same collectives, and no collective ends before the last rank has begun it.
     # Collectives of only some ranks are not compared.
     shared = [[op for op in collectives(own) if "SendRecv" not in op["name"]] for own, _ in ranks]

@@ -155,6 +155,8 @@ struct sl_trace_row {
     struct sl_text source; /* in files of syncline: the source line */
     int64_t in_elements, group_size, group_start, group_stride, src_rank, dst_rank;
     int64_t out_elements, group_rank, message_size; /* -1: not in the row; no flag in `has` */
+    /* Further members of collectives, as written but without quotes: numbers or names. */
+    struct sl_text call, batch, group_description, root_rank, seq;
 };
 
 /* Returns whether the row is a kernel, copy or memset. */

@@ -119,6 +119,15 @@ constexpr word_arg word_args[] = {
     {"Process Group Ranks", &sl_trace_row::group_ranks},
 };
 
+/* Their values may be numbers too. */
+constexpr word_arg token_args[] = {
+    {"Seq", &sl_trace_row::seq},
+    {"Call", &sl_trace_row::call},
+    {"Batch", &sl_trace_row::batch},
+    {"Root Rank", &sl_trace_row::root_rank},
+    {"Process Group Description", &sl_trace_row::group_description},
+};
+
 constexpr size_t ARG_MAX = 33;
 
 /* For each length, the index of the first name with this length in a table. */
@@ -146,6 +155,7 @@ template <typename T, size_t N> struct by_length {
 
 constexpr by_length number_places(number_args);
 constexpr by_length word_places(word_args);
+constexpr by_length token_places(token_args);
 
 /* The edges of a row. The memory is used again for the next row. */
 struct edge_list {
@@ -224,6 +234,14 @@ struct row_walk : visitor {
         token = trimmed(token);
         if (token.size() >= 2 && token.front() == '"' && token.back() == '"')
             *out = {token.data() + 1, token.size() - 2};
+    }
+
+    /* Sets *out to the text of a string without its quotes, or of another scalar. */
+    void unquoted(string_view token, sl_text *out)
+    {
+        token = trimmed(token);
+        *out = {token.data(), token.size()};
+        word(token, out);
     }
 
     /* Reads a pid or tid. A number that int64 cannot hold exactly counts as text, because a rounded
@@ -360,6 +378,8 @@ struct row_walk : visitor {
             edge_arg(name, token);
         else if (const word_arg *w = word_places.find(word_args, name))
             word(token, &(row->*w->out));
+        else if (const word_arg *t = token_places.find(token_args, name))
+            unquoted(token, &(row->*t->out));
         else if (name == "wait_kind")
             row->has_waited = 1;
         else if (name == "async" && token.front() == 't')

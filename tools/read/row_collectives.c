@@ -83,6 +83,12 @@ uint32_t sl_row_collectives_row(struct sl_row_collectives *c, const struct sl_tr
     return sl_collectives_put(c->comms, &all);
 }
 
+int sl_row_collectives_get(const struct sl_row_collectives *c, uint32_t number,
+                           struct sl_collective *out)
+{
+    return sl_collectives_get(c->comms, number, out);
+}
+
 void sl_row_collectives_join(struct sl_row_collectives *c, uint64_t correlation, uint32_t number)
 {
     uint64_t *value = number && correlation ? sl_map_put(&c->by_correlation, correlation) : NULL;

@@ -27,6 +27,9 @@ void sl_row_collectives_field(void *collectives, const char *path, enum sl_json_
 
 /* Returns the number of the collective that the row describes, or 0 if the row describes none. */
 uint32_t sl_row_collectives_row(struct sl_row_collectives *c, const struct sl_trace_row *row);
+/* Copies the collective with this number to *out. Returns 1, or 0 if there is none. */
+int sl_row_collectives_get(const struct sl_row_collectives *c, uint32_t number,
+                           struct sl_collective *out);
 /* Records that the GPU operations with this correlation id run the collective `number`. The first
  * call for a correlation id counts; later calls change nothing. */
 void sl_row_collectives_join(struct sl_row_collectives *c, uint64_t correlation, uint32_t number);

@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "event/collective.h"
-#include "report/grow.h"
+#include "align/message.h"
+#include "read/grow.h"
 #include "report/metric.h"
 #include "report/spread.h"
 
@@ -57,34 +57,6 @@ static const struct sl_column columns[] = {
                    "the rank that this rank waited longest for; none: it waited for none"},
     [LATE_RATIO] = {"late_ratio", SL_COLUMN_RATIO, "part of waiting_ns that was for late_rank"},
     {NULL, SL_COLUMN_TEXT, NULL},
-};
-
-/* How the bytes of the algorithm follow from the input, and the bandwidth of the bus from the
- * algorithm's, for n ranks. */
-static const struct {
-    const char *name;
-    enum {
-        ONCE, /* bytes = input */
-        EACH  /* bytes = n times input */
-    } bytes;
-    enum {
-        ONE,    /* factor 1 */
-        OTHERS, /* (n - 1) / n */
-        TWICE   /* 2 (n - 1) / n */
-    } factor;
-} types[SL_COLLECTIVE_TYPE_COUNT] = {
-    [SL_COLLECTIVE_ALL_REDUCE] = {"all_reduce", ONCE, TWICE},
-    [SL_COLLECTIVE_REDUCE] = {"reduce", ONCE, ONE},
-    [SL_COLLECTIVE_ALL_GATHER] = {"all_gather", EACH, OTHERS},
-    [SL_COLLECTIVE_GATHER] = {"gather", EACH, OTHERS},
-    [SL_COLLECTIVE_SCATTER] = {"scatter", ONCE, OTHERS},
-    [SL_COLLECTIVE_BROADCAST] = {"broadcast", ONCE, ONE},
-    [SL_COLLECTIVE_ALL_TO_ALL] = {"all_to_all", ONCE, OTHERS},
-    [SL_COLLECTIVE_REDUCE_SCATTER] = {"reduce_scatter", ONCE, OTHERS},
-    [SL_COLLECTIVE_BARRIER] = {"barrier", ONCE, ONE},
-    [SL_COLLECTIVE_SEND] = {"send", ONCE, ONE},
-    [SL_COLLECTIVE_RECV] = {"recv", ONCE, ONE},
-    [SL_COLLECTIVE_BATCH] = {"batch_isend_irecv", ONCE, ONE},
 };
 
 struct call {
@@ -156,15 +128,13 @@ static int add_call(struct calls *all, size_t *slots, const struct sl_report *re
 /* Sets the bandwidths of calls that took `ns` together. */
 static void put_bandwidth(struct sl_cell *row, const struct call *c, size_t count, uint64_t ns)
 {
-    double n = c->ranks, bytes = (double)c->bytes * (double)count, rate;
+    uint64_t bytes = sl_message_size(c->type, c->bytes, SL_MESSAGE_UNKNOWN, c->ranks);
+    double rate = ns ? (double)bytes * (double)count / (double)ns : 0;
 
-    if (!ns || !n || !c->bytes || c->type == SL_COLLECTIVE_BARRIER)
+    if (!ns || !c->ranks || !bytes || bytes == SL_MESSAGE_UNKNOWN)
         return;
-    rate = (types[c->type].bytes == EACH ? n * bytes : bytes) / (double)ns;
     row[ALGORITHM] = sl_cell_real(rate);
-    if (types[c->type].factor != ONE)
-        rate *= (types[c->type].factor == TWICE ? 2 : 1) * (n - 1) / n;
-    row[BUS] = sl_cell_real(rate);
+    row[BUS] = sl_cell_real(rate * sl_message_bus_factor(c->type, c->ranks));
 }
 
 /* Sets the parts of the matched calls, and the rank that they waited longest for. */
@@ -210,7 +180,7 @@ static void add_row(int64_t rank, const struct calls *of, uint64_t *ns, struct s
         ns[i] = of->call[i].ns;
     row[RANK] = sl_cell_id(rank);
     if (c->group) {
-        row[TYPE] = sl_cell_text(types[c->type].name);
+        row[TYPE] = sl_cell_text(sl_message_name(c->type));
         row[GROUP] = sl_cell_number(c->group - 1);
         row[RANKS] = sl_cell_nonzero(c->ranks);
         row[DTYPE] = sl_cell_text(sl_collective_dtype(c->dtype));

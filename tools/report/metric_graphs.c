@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/grow.h"
+#include "read/grow.h"
 #include "report/metric.h"
 
 enum {

@@ -145,8 +145,8 @@ static void make(const struct sl_report *report, struct sl_table *out)
     struct facts facts = {.length_ns = length_of(report, -1)};
 
     if (!report->matched)
-        out->note[0] = "No collective was matched: this needs the traces of all ranks of a group "
-                       "on one host, with PyTorch's description of collectives.";
+        out->note[0] = "No collective was matched: this needs the traces of all ranks of a group, "
+                       "with PyTorch's description of collectives.";
     else if (count && sl_report_rank_end(report, 0) == count)
         out->note[0] = "This needs all ranks: leave out --rank.";
     if (out->note[0])

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "report/grow.h"
+#include "read/grow.h"
 #include "report/idle.h"
 #include "report/metric.h"
 #include "report/op_groups.h"

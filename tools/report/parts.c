@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/grow.h"
+#include "read/grow.h"
 #include "report/idle.h"
 #include "report/spans.h"
 

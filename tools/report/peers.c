@@ -1,6 +1,5 @@
 /*
- * peers.c - sorts the collectives of all ranks by group, step and order, so that those of one call
- * stand side by side.
+ * peers.c - matches the collectives in steps, and stores for each how long the rank waited.
  *
  * Threads, memory: see peers.h.
  */
@@ -10,158 +9,98 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/collective.h"
+#include "align/calls.h"
+#include "align/message.h"
 
-#define CLOCK_ERROR_NS 50000 /* more than clocks of GPUs of one host differ */
-
-struct member {
-    uint64_t step; /* number of the step; 0: the time between steps, or no steps */
-    uint32_t group, order;
-    uint32_t recording, op;
-    int64_t start_ns; /* since the epoch */
-};
-
-static int order_of_members(const void *a, const void *b)
+/* A recording is a rank of struct sl_clocks. If a rank has several, it is the first of them. */
+static uint32_t first_of_rank(const struct sl_recordings *all, size_t at)
 {
-    const struct member *x = a, *y = b;
+    uint32_t i = 0;
 
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
-    return (x->recording > y->recording) - (x->recording < y->recording);
+    while (i < at &&
+           (!all->of[i].header.has_rank || all->of[i].header.rank != all->of[at].header.rank))
+        i++;
+    return i;
 }
 
-/* Numbers the members of each recording, group and step by their start. */
-static int order_to_number(const void *a, const void *b)
+/* Returns a number for the host of the recording. */
+static uint32_t host_of(const struct sl_recordings *all, size_t at)
 {
-    const struct member *x = a, *y = b;
+    uint32_t i = 0;
 
-    if (x->recording != y->recording)
-        return x->recording < y->recording ? -1 : 1;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->op > y->op) - (x->op < y->op);
+    if (!all->of[at].header.host[0])
+        return SL_CLOCKS_UNKNOWN;
+    while (strcmp(all->of[i].header.host, all->of[at].header.host) != 0)
+        i++;
+    return i;
 }
 
 static int is_collective(const struct sl_report_op *op)
 {
-    return op->group != 0 && op->collective != SL_COLLECTIVE_SEND &&
-           op->collective != SL_COLLECTIVE_RECV && op->collective != SL_COLLECTIVE_BATCH &&
-           op->part % 2 != 0;
+    return op->group != 0 && !sl_message_is_p2p(op->collective) && op->part % 2 != 0;
 }
 
-static size_t collect(const struct sl_recordings *all, struct member *member)
+static size_t collect(const struct sl_recordings *all, struct sl_member *member)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < all->count; i++) {
         const struct sl_recording *r = &all->of[i];
+        uint32_t rank = first_of_rank(all, i);
 
         if (!r->header.has_rank || !r->header.has_base)
             continue;
-        for (size_t k = 0; k < r->ops; k++)
-            if (is_collective(&r->op[k]))
-                member[count++] =
-                    (struct member){.step = r->step[r->op[k].part / 2].number,
-                                    .group = r->op[k].group,
-                                    .recording = (uint32_t)i,
-                                    .op = (uint32_t)k,
-                                    .start_ns = r->header.base_ns +
-                                                (int64_t)(r->op[k].start_ns - SL_REPORT_ORIGIN_NS)};
+        for (size_t k = 0; k < r->ops; k++) {
+            struct sl_member *m = &member[count];
+
+            *m = (struct sl_member){
+                .group = r->op[k].group, .rank = rank, .source = (uint32_t)i, .item = (uint32_t)k};
+            if (!is_collective(&r->op[k]) ||
+                __builtin_add_overflow(r->header.base_ns,
+                                       (int64_t)(r->op[k].start_ns - SL_REPORT_ORIGIN_NS),
+                                       &m->start_ns) ||
+                __builtin_add_overflow(m->start_ns, (int64_t)(r->op[k].end_ns - r->op[k].start_ns),
+                                       &m->end_ns))
+                continue;
+            m->number = r->step[r->op[k].part / 2].number;
+            count++;
+        }
     }
     return count;
 }
 
-static void number(struct member *member, size_t count)
+static enum sl_collective_type type_of(const struct sl_recordings *all, const struct sl_member *m)
 {
-    qsort(member, count, sizeof(*member), order_to_number);
-    for (size_t i = 1; i < count; i++) {
-        const struct member *before = &member[i - 1];
-
-        if (member[i].recording == before->recording && member[i].group == before->group &&
-            member[i].step == before->step)
-            member[i].order = before->order + 1;
-    }
+    return all->of[m->source].op[m->item].collective;
 }
 
-/* Returns the number of members of one call, from `first` on. */
-static size_t call_size(const struct member *first, size_t left)
+/* Returns 1 if the members are all ranks of the group, and called the same. */
+static int is_whole(const struct sl_recordings *all, const struct sl_member *m, size_t size)
 {
-    size_t size = 1;
-
-    while (size < left && first[size].group == first->group && first[size].step == first->step &&
-           first[size].order == first->order)
-        size++;
-    return size;
-}
-
-/* Returns 1 if the members are all ranks of the group, each once, on one host. */
-static int is_whole(const struct sl_recordings *all, const struct member *m, size_t size)
-{
-    if (size < 2 || size != sl_recording_group_size(&all->of[m->recording], m->group))
+    if (size < 2 || size != sl_recording_group_size(&all->of[m->source], (uint32_t)m->group))
         return 0;
-    for (size_t i = 1; i < size; i++) {
-        const struct sl_header *a = &all->of[m[i - 1].recording].header,
-                               *b = &all->of[m[i].recording].header;
-
-        if (a->rank == b->rank || strcmp(a->host, b->host) != 0)
+    for (size_t i = 1; i < size; i++)
+        if (type_of(all, &m[i]) != type_of(all, m))
             return 0;
-    }
     return 1;
 }
 
-static const struct member *last_of(const struct member *m, size_t size)
-{
-    const struct member *last = m;
-
-    for (size_t i = 1; i < size; i++)
-        last = m[i].start_ns > last->start_ns ? &m[i] : last;
-    return last;
-}
-
-/* Returns 1 if a member of the call ended before the last began, although each needs data of all.
- * Then the clocks differ, or the members are of several calls. */
-static int is_impossible(const struct sl_recordings *all, const struct member *m, size_t size)
-{
-    int64_t last_ns = last_of(m, size)->start_ns;
-
-    for (size_t i = 0; i < size; i++) {
-        const struct sl_report_op *op = &all->of[m[i].recording].op[m[i].op];
-
-        if (op->collective != SL_COLLECTIVE_ALL_REDUCE &&
-            op->collective != SL_COLLECTIVE_ALL_GATHER &&
-            op->collective != SL_COLLECTIVE_REDUCE_SCATTER &&
-            op->collective != SL_COLLECTIVE_ALL_TO_ALL)
-            return 0;
-        if (m[i].start_ns + (int64_t)(op->end_ns - op->start_ns) + CLOCK_ERROR_NS < last_ns)
-            return 1;
-    }
-    return 0;
-}
-
-static void set_last(struct sl_recordings *all, const struct member *m, size_t size,
+static void set_last(struct sl_recordings *all, const struct sl_clocks *clocks,
+                     const struct sl_member *m, size_t size, const struct sl_call_times *times,
                      struct sl_peers *out)
 {
-    const struct member *last = last_of(m, size);
+    const struct sl_member *last = &m[times->last];
     uint64_t late_ns = 0;
 
     for (size_t i = 0; i < size; i++) {
-        struct sl_peers *peers = &out[m[i].recording];
+        struct sl_peers *peers = &out[m[i].source];
+        uint64_t wait_ns = sl_members_wait(clocks, m, times, i);
 
-        peers->last_start_ns[m[i].op] =
-            (uint64_t)(last->start_ns - all->of[m[i].recording].header.base_ns) +
-            SL_REPORT_ORIGIN_NS;
-        peers->last_rank[m[i].op] = all->of[last->recording].header.rank;
-        late_ns += (uint64_t)(last->start_ns - m[i].start_ns);
+        peers->last_start_ns[m[i].item] = all->of[m[i].source].op[m[i].item].start_ns + wait_ns;
+        peers->last_rank[m[i].item] = all->of[last->source].header.rank;
+        late_ns += wait_ns;
     }
-    all->of[last->recording].late_ns += late_ns;
+    all->of[last->source].late_ns += late_ns;
 }
 
 static int make_arrays(const struct sl_recordings *all, struct sl_peers *out)
@@ -182,50 +121,99 @@ void sl_peers_free(struct sl_peers *p)
     *p = (struct sl_peers){0};
 }
 
-/* Matches the calls of a group, if all are possible. Returns their number. */
-static int64_t match_group(struct sl_recordings *all, const struct member *member, size_t count,
-                           struct sl_peers *out)
+/* What one match needs. */
+struct match {
+    struct sl_recordings *all;
+    struct sl_clocks *clocks;
+    struct sl_member *member;
+    size_t count;
+    int64_t *starts_ns; /* room for the starts of one call */
+    struct sl_peers *out;
+};
+
+static struct sl_call_times times_of(const struct match *match, const struct sl_member *m,
+                                     size_t size)
+{
+    return sl_members_times(match->clocks, m, size, type_of(match->all, m), match->starts_ns);
+}
+
+/* Matches the calls of a group, if all are possible: else the members are of several calls. Returns
+ * their number. */
+static int64_t match_group(const struct match *match, const struct sl_member *member, size_t count)
 {
     int64_t matched = 0;
     size_t size;
 
-    for (size_t i = 0; i < count; i += size) {
-        size = call_size(&member[i], count - i);
-        if (is_whole(all, &member[i], size) && is_impossible(all, &member[i], size))
-            return 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < count; i += size) {
+            struct sl_call_times times;
+
+            size = sl_members_call(&member[i], count - i);
+            if (!is_whole(match->all, &member[i], size))
+                continue;
+            times = times_of(match, &member[i], size);
+            if (times.is_impossible)
+                return 0;
+            if (pass == 0 || !times.is_comparable)
+                continue;
+            set_last(match->all, match->clocks, &member[i], size, &times, match->out);
+            matched++;
+        }
+    return matched;
+}
+
+static int align(const struct match *match)
+{
+    size_t size;
+
+    for (size_t i = 0; i < match->count; i += size) {
+        size = sl_members_call(&match->member[i], match->count - i);
+        if (is_whole(match->all, &match->member[i], size))
+            sl_members_bound(match->clocks, &match->member[i], size,
+                             type_of(match->all, &match->member[i]), SIZE_MAX);
     }
-    for (size_t i = 0; i < count; i += size) {
-        size = call_size(&member[i], count - i);
-        if (!is_whole(all, &member[i], size))
-            continue;
-        set_last(all, &member[i], size, out);
-        matched++;
+    return sl_clocks_solve(match->clocks);
+}
+
+static int64_t match_all(struct match *match)
+{
+    int64_t matched = 0;
+    size_t end;
+
+    match->count = collect(match->all, match->member);
+    sl_members_sort(match->member, match->count);
+    if (align(match) != 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < match->count; i = end) {
+        for (end = i; end < match->count && match->member[end].group == match->member[i].group;
+             end++)
+            ;
+        matched += match_group(match, &match->member[i], end - i);
     }
     return matched;
 }
 
 int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out)
 {
-    struct member *member = NULL;
-    size_t most = 1, count = 0, end;
-    int64_t matched = 0;
+    struct match match = {.all = all, .out = out};
+    uint32_t *host = calloc(all->count + 1, sizeof(*host));
+    int64_t matched = -ENOMEM;
+    size_t most = 1;
 
-    for (size_t i = 0; i < all->count; i++)
+    for (size_t i = 0; i < all->count; i++) {
         for (size_t k = 0; k < all->of[i].ops; k++)
             most += (size_t)is_collective(&all->of[i].op[k]);
-    member = calloc(most, sizeof(*member));
-    if (!member || make_arrays(all, out) != 0)
-        matched = -ENOMEM;
-    if (matched == 0) {
-        count = collect(all, member);
-        number(member, count);
-        qsort(member, count, sizeof(*member), order_of_members);
+        if (host)
+            host[i] = host_of(all, i);
     }
-    for (size_t i = 0; i < count; i = end) {
-        for (end = i; end < count && member[end].group == member[i].group; end++)
-            ;
-        matched += match_group(all, &member[i], end - i, out);
-    }
-    free(member);
+    match.member = calloc(most, sizeof(*match.member));
+    match.starts_ns = calloc(most, sizeof(*match.starts_ns));
+    if (host && match.member && match.starts_ns && make_arrays(all, out) == 0 &&
+        sl_clocks_create(&match.clocks, host, all->count) == 0)
+        matched = match_all(&match);
+    sl_clocks_destroy(match.clocks);
+    free(match.member);
+    free(match.starts_ns);
+    free(host);
     return matched;
 }

@@ -2,14 +2,16 @@
  * peers.h - matches the collectives of several ranks, and finds when the last rank began each.
  *
  * Kernels of NCCL are matched by the group of ranks, the number of the step, and their order in the
- * step. A collective is matched only if the recordings of all ranks of its group are there, are of
- * one host (whose ranks share a clock), and have the same number of collectives in the step.
+ * step. A collective is matched only if the recordings of all ranks of its group are there, have
+ * the same call at this place, and their clocks are known relative to each other (align/clocks.h).
+ * A wait that is shorter than the error of the clocks is none.
  *
- * Files of torch.profiler do not name their host. So a group is not matched at all if one of its
- * all-reduces, all-gathers, reduce-scatters or all-to-alls ended on a rank before the last rank
- * began it: then the clocks differ.
+ * A group is not matched at all if one of its all-reduces, all-gathers, reduce-scatters or
+ * all-to-alls ended on a rank before the last rank began it, by more than the clocks explain: then
+ * the members are of several calls.
  *
- * Threads: one owner. Memory: 32 bytes for each collective while they are matched.
+ * Threads: one owner. Memory: 56 bytes for each collective, and what align/clocks.h needs, while
+ * they are matched.
  */
 #ifndef SL_REPORT_PEERS_H
 #define SL_REPORT_PEERS_H

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "report/grow.h"
+#include "read/grow.h"
 #include "report/page_rows.h"
 #include "report/print.h"
 

@@ -187,7 +187,7 @@ static void put_missing(FILE *f, const struct sl_report *report)
     if (communicates(report) && report->matched == 0 && h->has_world_size && h->world_size > 1)
         fprintf(f,
                 " Waiting for late ranks is not told from transfer: that needs the traces of all "
-                "%" PRId64 " ranks,\n recorded on one host in the same steps.\n",
+                "%" PRId64 " ranks,\n recorded in the same steps.\n",
                 h->world_size);
     if (without_steps)
         fputs(" No steps: call step() of torch.profiler or of syncline in each iteration; see "

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "args/args.h"
+#include "read/grow.h"
 #include "replay/replay.h"
-#include "report/grow.h"
 #include "report/product.h"
 #include "sync/call_class.h"
 
@@ -95,19 +95,6 @@ static int begins(const char *name, size_t size, const char *with)
     return size >= length && memcmp(name, with, length) == 0;
 }
 
-enum sl_work sl_recording_work(const char *name, size_t size)
-{
-    static const char *const beginnings[] = {"nccl",    "rccl",        "multimem_",
-                                             "nvshmem", "mscclKernel", "deep_ep"};
-
-    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
-        if (begins(name, size, beginnings[i]))
-            return SL_WORK_COMMUNICATION;
-    if (memmem(name, size, "deep_ep::", 9) != NULL || memmem(name, size, "multimem_", 9) != NULL)
-        return SL_WORK_COMMUNICATION;
-    return SL_WORK_COMPUTE;
-}
-
 static enum sl_work work_of(struct reading *r, const struct sl_event *ev)
 {
     size_t size = 0;
@@ -116,7 +103,7 @@ static enum sl_work work_of(struct reading *r, const struct sl_event *ev)
     if (ev->kind != SL_EV_KERNEL)
         return SL_WORK_COPY;
     name = sl_intern_get(r->replay->events->names, ev->name, &size);
-    return name ? sl_recording_work(name, size) : SL_WORK_COMPUTE;
+    return name ? sl_work_of_kernel(name, size) : SL_WORK_COMPUTE;
 }
 
 static void take_op(struct reading *r, const struct sl_event *ev)

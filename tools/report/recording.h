@@ -18,18 +18,11 @@
 #include "base/intern.h"
 #include "read/header.h"
 #include "read/trace_events.h"
+#include "read/work.h"
 #include "report/spill.h"
 #include "sync/edge.h"
 
 #define SL_REPORT_ORIGIN_NS SL_TRACE_EVENTS_ORIGIN_NS
-
-/* What a GPU operation does. Communication is told by the kernel's name. */
-enum sl_work {
-    SL_WORK_COMPUTE,
-    SL_WORK_COMMUNICATION,
-    SL_WORK_COPY, /* a copy or a memset */
-    SL_WORK_COUNT
-};
 
 struct sl_report_op {
     uint64_t start_ns, end_ns;
@@ -182,8 +175,5 @@ size_t sl_recording_site(const struct sl_recording *r, uint32_t thread, uint64_t
 /* Returns the number of ranks of the group of an operation (sl_report_op.group), or 0 if it is not
  * known. */
 size_t sl_recording_group_size(const struct sl_recording *r, uint32_t group);
-
-/* Returns the kind of work of a kernel by its name. */
-enum sl_work sl_recording_work(const char *name, size_t size);
 
 #endif

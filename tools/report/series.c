@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/grow.h"
+#include "read/grow.h"
 
 void sl_series_free(struct sl_series *s)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "args/args.h"
-#include "report/grow.h"
+#include "read/grow.h"
 #include "report/metric.h"
 
 #define NAMES_MAX 64

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/grow.h"
+#include "read/grow.h"
 
 int sl_spans_add(struct sl_spans *s, uint64_t begin_ns, uint64_t end_ns)
 {

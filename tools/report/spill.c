@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "read/grow.h"
 #include "read/temp_file.h"
-#include "report/grow.h"
 
 static struct sl_spill_map *find(const struct sl_spill *s, const void *array)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/grow.h"
+#include "read/grow.h"
 
 static size_t place_of(const struct sl_sums *g, const uint32_t *key)
 {

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "args/args.h"
+#include "read/grow.h"
 #include "read/trace_file.h"
 #include "read/unescape.h"
-#include "report/grow.h"
 
 #define NAME_MAX_BYTES (64u << 10)
 #define LANES_BYTES    (64u << 20)

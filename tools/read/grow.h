@@ -3,8 +3,8 @@
  *
  * Any thread; the caller owns the array, which free() frees.
  */
-#ifndef SL_REPORT_GROW_H
-#define SL_REPORT_GROW_H
+#ifndef SL_GROW_H
+#define SL_GROW_H
 
 #include <stddef.h>
 #include <stdlib.h>

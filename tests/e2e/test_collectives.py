@@ -1,0 +1,303 @@
+"""Tests `syncline collectives` on traces worked out by hand: bandwidth, waiting, clocks of several hosts, ranks that
+do not agree, and bad input."""
+import json
+import random
+
+import pytest
+
+from edges_tool import launch
+from real_traces import TRACES, real
+from test_report import step
+from test_tool import one_line, run
+
+
+def nccl(correlation, start, end, *, name="allreduce", into=None, elements=250, number=None, ranks=(0, 1),
+         dtype="Float", stream=20, **args):
+    """Returns the rows of one collective. Times are in us."""
+    rows = launch(correlation, start - 5, start, end, stream=stream, **{
+        "Collective name": name, "In msg nelems": elements, "Out msg nelems": into or elements,
+        "Group size": len(ranks), "dtype": dtype, "Process Group Name": "0",
+        "Process Group Description": "default_pg", "Process Group Ranks": str(list(ranks)), **args})
+    rows[1]["name"] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+    if number is not None:
+        rows[1]["args"]["Seq"] = number
+    return rows
+
+
+def write(tmp_path, rank, rows, world=2, **header):
+    path = tmp_path / f"rank-{rank}.pt.trace.json"
+    path.write_text(json.dumps({
+        "schemaVersion": 1, "baseTimeNanoseconds": 10**18, "traceEvents": rows,
+        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": world}, **header}))
+    return path
+
+
+def collectives(*arguments, status=0):
+    return json.loads(run("collectives", "--json", *arguments, status=status)[0])
+
+
+def test_two_ranks_with_exact_numbers(tmp_path):
+    """1000 bytes. Rank 1 begins 40 us late twice, and both begin together once; each transfer is 20 us. A compute
+    kernel hides 15 us of the first on rank 0."""
+    rows = [[], []]
+    for rank in (0, 1):
+        for n, late in enumerate([40, 40, 0]):
+            at = 1000 * n
+            rows[rank] += nccl(n + 1, at + 10 + late * rank, at + 30 + late, number=n)
+    rows[0] += launch(99, 20, 25, 40)
+    found = collectives(*[write(tmp_path, rank, rows[rank], host_name="node") for rank in (0, 1)])
+    (row,) = found["collectives"]
+    assert row == {
+        "group": 0, "call": "all_reduce", "bytes_from": 512, "count": 3, "timed": 3, "shared": 0,
+        "kernel_ns": 200000, "exposed_ns": 185000, "waiting_ns": 80000, "transfer_ns": 60000,
+        "algorithm_gb_per_s": pytest.approx(0.05), "bus_gb_per_s": pytest.approx(0.05), "is_local": False,
+        "together": 1, "last": [{"rank": 1, "count": 2}]}
+    assert found["groups"] == [{"description": "default_pg", "ranks": [0, 1], "is_timed": True}]
+    assert (found["matched"], found["problems"], found["absent_ranks"]) == (3, [], [])
+    assert [clock["error_ns"] for clock in found["clocks"]] == [0, 0]
+    out = run("collectives", tmp_path)[0]
+    assert "default_pg 0,1" in out and "rank 1: 2, together: 1" in out and "do not agree" not in out
+
+
+@pytest.mark.parametrize("name, sent, received, args, size, factor", [
+    ("allreduce", 1000, 1000, {}, 4000, 1.5),
+    ("_allgather_base", 1000, 4000, {}, 16000, 0.75),
+    ("_reduce_scatter_base", 4000, 1000, {}, 16000, 0.75),
+    ("broadcast", 1000, 1000, {}, 4000, 1),
+    ("reduce", 1000, 1000, {}, 4000, 1),
+    ("all_to_allv", 1000, 1000, {}, 4000, 0.75),
+    ("gather", 1000, 4000, {}, 16000, 0.75),
+    ("scatter", 4000, 1000, {}, 16000, 0.75),
+    ("all_to_allv", 1000, 1000, {"Message size": 8000, "Call": "all_to_all_single"}, 8000, 0.75),
+])
+def test_size_and_bandwidth_of_each_call(tmp_path, name, sent, received, args, size, factor):
+    """Kernels of 10 us on 4 ranks, of one of which the file is there: local bandwidths."""
+    path = write(tmp_path, 0, nccl(1, 10, 20, name=name, elements=sent, into=received, ranks=range(4), **args), 4)
+    found = collectives(path)
+    (row,) = found["collectives"]
+    assert row["is_local"] and row["timed"] == 0 and row["waiting_ns"] is None
+    assert row["bytes_from"] == 1 << size.bit_length() - 1
+    assert row["algorithm_gb_per_s"] == pytest.approx(size / 10000)
+    assert row["bus_gb_per_s"] == pytest.approx(size / 10000 * factor)
+    assert row["call"] == args.get("Call", row["call"])
+    assert (found["absent_ranks"], found["not_recorded"]) == ([1, 2, 3], 1)
+
+
+def test_one_rank_and_barrier_and_shared_kernels(tmp_path):
+    """As in nccl-tests: one rank has no bandwidth of the bus, and a barrier none at all."""
+    path = write(tmp_path, 0, [
+        *nccl(1, 10, 20, ranks=[0]), *nccl(2, 30, 40, name="barrier", elements=0, dtype="Byte", ranks=[0]),
+        *nccl(3, 50, 60, name="_allgather_base", ranks=[0], Batch="7")], 1)
+    found = collectives(path)
+    assert {(row["call"], row["shared"], row["algorithm_gb_per_s"], row["bus_gb_per_s"])
+            for row in found["collectives"]} == {
+        ("all_reduce", 0, 0.1, 0), ("barrier", 0, None, None), ("all_gather_into_tensor", 1, None, None)}
+    assert found["not_recorded"] == 0
+    assert "L: local" in run("collectives", path)[0]
+
+
+def test_send_and_receive_by_pair_and_order(tmp_path):
+    """Rank 1 sends twice; rank 0 begins to receive 30 us earlier, then together."""
+    sent = {"name": "send", "Dst Rank": 0, "Src Rank": 1, "number": 5}
+    got = {"name": "recv", "Src Rank": 1, "Dst Rank": 0, "number": 9}
+    paths = [write(tmp_path, 1, [*nccl(1, 40, 50, **sent), *nccl(2, 100, 110, **sent)], host_name="node"),
+             write(tmp_path, 0, [*nccl(1, 10, 50, **got), *nccl(2, 100, 110, **got)], host_name="node")]
+    found = collectives(*paths)
+    assert [(row["call"], row["count"], row["timed"], row["waiting_ns"], row["transfer_ns"], row["together"],
+             row["last"]) for row in found["collectives"]] == [
+        ("send", 2, 2, 30000, 20000, 1, [{"rank": 1, "count": 1}])]
+    assert found["collectives"][0]["bus_gb_per_s"] == pytest.approx(0.1)
+
+
+# ---- clocks ----
+
+def job(tmp_path, clocks, hosts, calls=40, seed=1):
+    """Each rank is late in turn by 100 us. `clocks`: offset in us, drift. Returns the files and the waiting in ns."""
+    chance, rows, waiting = random.Random(seed), [[] for _ in clocks], 0
+    for n in range(calls):
+        at = 1000000 * n
+        starts = [at + 50 + chance.uniform(0, 1) + 100 * (n % len(clocks) == rank) for rank in range(len(clocks))]
+        waiting += sum(max(starts) - start for start in starts)
+        for rank, (offset, drift) in enumerate(clocks):
+            shown = [round(offset + t * (1 + drift), 3) for t in (starts[rank], max(starts) + 10)]
+            rows[rank] += nccl(n + 1, *shown, number=n, ranks=range(len(clocks)))
+    return [write(tmp_path, rank, rows[rank], len(clocks), host_name=hosts[rank]) for rank in range(len(clocks))], waiting
+
+
+def test_clocks_of_hosts_that_are_apart_and_drift(tmp_path):
+    paths, waiting = job(tmp_path, [(0, 0), (0, 0), (7000, 2e-5), (7000, 2e-5)], ["a", "a", "b", "b"])
+    found = collectives(*paths)
+    assert [(clock["rank"], clock["reference"]) for clock in found["clocks"]] == [(rank, 0) for rank in range(4)]
+    for clock in found["clocks"][2:]:
+        assert clock["drift_ns_per_s"] == pytest.approx(2e4, abs=1e3)
+        # 20 ppm are 390 us in the middle of the 39 s.
+        assert clock["offset_ns"] == pytest.approx(7390000, abs=clock["error_ns"] + 100)
+        assert 0 < clock["error_ns"] < 20000
+    (row,) = found["collectives"]
+    assert (row["timed"], row["together"], row["last"]) == (40, 0, [{"rank": rank, "count": 10} for rank in range(4)])
+    # Waits below the error count as none, and each of the others is off by at most the error.
+    assert row["waiting_ns"] / 1000 == pytest.approx(waiting, rel=0.15)
+    assert "clock of rank 2 (b): +7.39" in run("collectives", *paths)[0]
+
+
+def test_a_lateness_below_the_error_is_none(tmp_path):
+    """One collective of 60 us bounds the clocks by 60 us, so the 50 us of rank 1 are nothing."""
+    paths = [write(tmp_path, rank, nccl(1, 1000 * rank + 10 + 50 * rank, 1000 * rank + 70, number=1),
+                   host_name=f"node{rank}") for rank in (0, 1)]
+    found = collectives(*paths)
+    (row,) = found["collectives"]
+    assert (row["timed"], row["waiting_ns"], row["together"], row["last"]) == (1, 0, 1, [])
+    assert found["clocks"][1]["error_ns"] >= 30000
+
+
+def test_times_that_contradict_each_other_are_named(tmp_path):
+    """On one host, rank 1 begins 1 ms after rank 0 has ended."""
+    rows = [nccl(1, 10, 70, number=1), nccl(1, 1010, 1070, number=1)]
+    paths = [write(tmp_path, rank, rows[rank], host_name="node") for rank in (0, 1)]
+    found = collectives(*paths, status=1)
+    assert found["conflicts"] == [{"ranks": [0, 1], "is_one_host": True, "ns": 940000}]
+    assert [problem["kind"] for problem in found["problems"]] == ["impossible_times"]
+    assert not found["groups"][0]["is_timed"] and found["collectives"][0]["is_local"]
+    assert "contradict each other by 940.000 us" in run("collectives", *paths, status=1)[0]
+    # The clock of another host jumped between two collectives.
+    rows = [[*nccl(1, 10, 70, number=1), *nccl(2, 10000, 10060, number=2)],
+            [*nccl(1, 10, 70, number=1), *nccl(2, 910000, 910060, number=2)]]
+    found = collectives(*[write(tmp_path, rank, rows[rank], host_name=f"node{rank}") for rank in (0, 1)], status=1)
+    assert [(c["ranks"], c["is_one_host"]) for c in found["conflicts"]] == [([0, 1], False)]
+    assert found["collectives"][0]["timed"] == 0
+
+
+# ---- ranks that do not agree ----
+
+def many(tmp_path, change=None, ranks=4, calls=5):
+    """Ranks that call five all-reduces. `change(rank, number)` returns other arguments, or None for no call."""
+    paths = []
+    for rank in range(ranks):
+        rows = []
+        for n in range(calls):
+            args = {"name": "allreduce", "source": "train.py:10 step"}
+            if change:
+                args = change(rank, n, args)
+            if args:
+                rows += nccl(n + 1, 1000 * n + 10, 1000 * n + 30, number=100 + n, ranks=range(ranks), **args)
+        paths.append(write(tmp_path, rank, rows, ranks, host_name="node"))
+    return paths
+
+
+def test_a_desynchronised_rank_is_named_with_both_lines(tmp_path):
+    paths = many(tmp_path, lambda rank, n, args: {"name": "_allgather_base", "source": "train.py:12 odd"}
+                 if (rank, n) == (3, 2) else args)
+    found = collectives(*paths, status=1)
+    assert found["problems"] == [{
+        "kind": "different_call", "group": 0, "number": 102, "step": None, "order": 0,
+        "odd": {"ranks": [3], "call": "all_gather_into_tensor", "line": "train.py:12 odd", "bytes": 1000, "dtype": "Float"},
+        "others": {"ranks": [0, 1, 2], "call": "all_reduce", "line": "train.py:10 step", "bytes": 1000,
+                   "dtype": "Float"}}]
+    assert ("group default_pg 0-3, number 102: rank 3 called all_gather_into_tensor (train.py:12 odd), ranks 0-2 all_reduce "
+            "(train.py:10 step)") in run("collectives", *paths, status=1)[0]
+    assert {row["call"]: (row["count"], row["timed"]) for row in found["collectives"]} == {
+        "all_reduce": (5, 4), "all_gather_into_tensor": (1, 0)}
+
+
+@pytest.mark.parametrize("change", [{"elements": 500}, {"dtype": "BFloat16"}])
+def test_ends_of_other_size_or_dtype(tmp_path, change):
+    found = collectives(*many(tmp_path, lambda rank, n, args: {**args, **change} if (rank, n) == (1, 4) else args),
+                        status=1)
+    (problem,) = found["problems"]
+    assert (problem["kind"], problem["number"], problem["odd"]["ranks"]) == ("different_size", 104, [1])
+
+
+def test_missing_only_inside_the_numbers_that_all_recorded(tmp_path):
+    def change(rank, n, args):
+        if rank == 1 and n in (0, 4):  # outside of the window of rank 1
+            return None
+        return None if (rank, n) == (2, 2) else args
+
+    paths = many(tmp_path, change)
+    found = collectives(*paths, status=1)
+    (problem,) = found["problems"]
+    assert (problem["kind"], problem["number"], problem["odd"]["ranks"], problem["others"]["ranks"]) == (
+        "missing_call", 102, [2], [0, 1, 3])
+    assert (found["matched"], found["not_recorded"]) == (2, 2)
+    assert "rank 2 did not call all_reduce (train.py:10 step), ranks 0-1,3 did" in run(
+        "collectives", *paths, status=1)[0].replace("0,1,3", "0-1,3")
+
+
+def test_a_missing_rank_and_a_cut_file(tmp_path):
+    paths = many(tmp_path)
+    paths.pop(2).unlink()
+    found = collectives(*paths)
+    assert (found["absent_ranks"], found["matched"], found["not_recorded"]) == ([2], 0, 5)
+    assert found["collectives"][0]["is_local"]
+    assert "no file of rank 2\n" in run("collectives", tmp_path)[0]
+    paths = many(tmp_path)
+    # The header comes first, so the cut leaves it. The other files have it at the end.
+    trace = json.loads(paths[1].read_text())
+    text = json.dumps({**{key: trace[key] for key in trace if key != "traceEvents"}, "traceEvents": trace["traceEvents"]})
+    paths[1].write_text(text[:text.index('"Seq": 103')])
+    out, error = run("collectives", "--json", *paths, status=1)
+    found = json.loads(out)
+    assert "truncated or damaged" in one_line(error)
+    assert [file["is_cut"] for file in found["files"]] == [False, True, False, False]
+    assert (found["matched"], found["not_recorded"], found["problems"]) == (3, 2, [])
+
+
+def test_matching_by_steps_and_windows(tmp_path):
+    """Without sequence numbers, in two files for each rank. Rank 1 makes one call less in step 3."""
+    paths = []
+    for rank in (0, 1):
+        for window, steps in enumerate([(1, 2), (3, 4)]):
+            rows = []
+            for n in steps:
+                rows += [step(n, 1000 * n, 900)]
+                for k in range(3 if (rank, n) == (1, 3) else 4):
+                    rows += nccl(10 * n + k, 1000 * n + 100 * k + 10, 1000 * n + 100 * k + 30)
+            folder = tmp_path / str(window)
+            folder.mkdir(exist_ok=True)
+            paths.append(write(folder, rank, rows, host_name="node"))
+    found = collectives(*paths, status=1)
+    assert found["matched"] == 15
+    (problem,) = found["problems"]
+    assert (problem["kind"], problem["number"], problem["step"], problem["order"], problem["odd"]["ranks"]) == (
+        "missing_call", None, 3, 3, [1])
+
+
+# ---- input ----
+
+@real
+def test_traces_without_descriptions(tmp_path):
+    out = run("collectives", *sorted(TRACES.glob("two_ranks*")))[0]
+    assert "20 kernels of communication (775.252 ms) without a usable description" in out
+    assert "no file of ranks 2-127" in out
+
+
+@pytest.mark.parametrize("args", [
+    {"In msg nelems": 2**64 - 1}, {"In msg nelems": -1}, {"dtype": "Whatever"}, {"Group size": 2**31},
+    {"Collective name": ""}, {"Collective name": "wait"}, {"Process Group Ranks": "[0, 0]"}, {"dtype": 7}])
+def test_descriptions_that_make_no_sense(tmp_path, args):
+    found = collectives(write(tmp_path, 0, [*nccl(1, 10, 20, number=1, **args), *nccl(2, 30, 40, number=2)]))
+    assert [row["count"] for row in found["collectives"]] in ([1], [1, 1])
+    assert found["files"][0]["undescribed"] + sum(row["count"] for row in found["collectives"]) == 2
+
+
+@pytest.mark.parametrize("args", [
+    {"Message size": 2**64 - 1}, {"Message size": "x"}, {"Out msg nelems": 2**63}, {"Seq": 2**64}, {"Seq": "x"},
+    {"Seq": -1}, {"Seq": None}, {"Call": 5}, {"Root Rank": -9}, {"Rank": 2**40}, {"Process Group Description": 3}])
+def test_args_of_damaged_files(tmp_path, args):
+    paths = [write(tmp_path, rank, nccl(1, 10, 20, **args), host_name="node") for rank in (0, 1)]
+    (row,) = collectives(*paths)["collectives"]
+    assert row["count"] == row["timed"] == 1
+
+
+def test_times_at_the_end_of_the_range(tmp_path):
+    paths = [write(tmp_path, rank, nccl(1, 10, 20, number=1), baseTimeNanoseconds=(-1)**rank * (2**63 - 10**6),
+                   host_name=f"node{rank}") for rank in (0, 1)]
+    collectives(*paths, status=0)
+
+
+def test_wrong_usage(tmp_path):
+    assert "name at least one trace" in one_line(run("collectives", status=2)[1])
+    (tmp_path / "no.json").write_text("{}")
+    assert "is not a Kineto trace" in one_line(run("collectives", tmp_path / "no.json", status=2)[1])
+    path = write(tmp_path, 0, launch(1, 5, 10, 20))
+    assert "no collectives" in run("collectives", path)[0]

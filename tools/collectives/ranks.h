@@ -1,0 +1,89 @@
+/*
+ * ranks.h - reads the collectives of the traces of several ranks.
+ *
+ * A part is what one rank did for a collective: a kernel of communication that PyTorch describes,
+ * or several with the same sequence number. Names of all files are interned in one table.
+ *
+ * Threads: one owner; helper threads read the file. Memory: 104 bytes for each part; while a file
+ * is read, also 24 bytes for each kernel and up to 64 MiB for its launches.
+ */
+#ifndef SL_COLLECTIVES_RANKS_H
+#define SL_COLLECTIVES_RANKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "args/args.h"
+#include "base/intern.h"
+#include "event/collective.h"
+#include "read/header.h"
+
+struct sl_rank_part {
+    int64_t start_ns, end_ns; /* since the epoch, on the clock of the rank */
+    int64_t launch_ns;   /* since the base of the file; the start, if the launch is not known */
+    uint64_t kernel_ns;  /* length of the kernels */
+    uint64_t exposed_ns; /* time of them in which no compute kernel of the device ran */
+    uint64_t size;       /* nccl-tests' S, or SL_MESSAGE_UNKNOWN */
+    /* The sequence number; else, and of send and recv, 2 n + 1 in step n, 2 n between step n and
+     * the step before, and 0 in a file without steps. */
+    uint64_t number;
+    uint32_t group;      /* index in sl_ranks.group */
+    uint32_t call, line; /* intern ids; line 0: not known */
+    int32_t peer;        /* of send and recv */
+    int32_t root;        /* -1: not known */
+    uint32_t kernels;
+    uint8_t type; /* enum sl_collective_type */
+    uint8_t dtype, device;
+    uint8_t has_number : 1; /* 1: `number` is PyTorch's sequence number */
+    uint8_t is_shared : 1;  /* 1: the kernel is that of several collectives, or of a batch */
+    uint8_t is_loose : 1;   /* 1: without sequence number, before the first step or after the last,
+                               where ranks may have recorded different calls */
+};
+
+struct sl_rank_file {
+    const char *path; /* borrowed */
+    struct sl_header header;
+    uint32_t rank; /* index in sl_ranks.rank */
+    struct sl_rank_part *part;
+    size_t parts;
+    uint64_t undescribed, undescribed_ns; /* kernels of communication that nothing describes */
+    int is_cut;                           /* 1: only a part of the file was read */
+};
+
+/* A group of ranks and its description, such as "default_pg". */
+struct sl_rank_group {
+    uint32_t number;      /* sl_collective.group, in the first file that has the group */
+    uint32_t description; /* intern id; 0: none */
+    size_t ranks;         /* number of ranks; 0: not known */
+    uint32_t *rank;       /* their numbers, ascending; NULL: not known */
+};
+
+struct sl_rank {
+    int64_t number; /* -1: the file does not name it */
+    uint32_t host;  /* SL_CLOCKS_UNKNOWN, or an intern id */
+};
+
+struct sl_ranks {
+    struct sl_intern *names;
+    struct sl_rank_file *file;
+    struct sl_rank *rank; /* each once, by number; those without a number are at the end */
+    struct sl_rank_group *group;
+    size_t files, ranks, groups, group_slots;
+    uint64_t world_size; /* the largest that a file names; 0: none does */
+};
+
+/* Makes room for `files` files. Returns 0 or -ENOMEM. */
+int sl_ranks_create(struct sl_ranks *all, size_t files);
+void sl_ranks_free(struct sl_ranks *all);
+
+/* Reads the file at `path` (borrowed) and adds it. Returns an exit status (args/args.h). Of a file
+ * that cannot be read, nothing is added. What is wrong is said in one line on stderr. */
+int sl_ranks_read(struct sl_ranks *all, const struct sl_command *command, const char *path);
+
+/* Finds the ranks, after the last file. Returns 0 or -ENOMEM. */
+int sl_ranks_end(struct sl_ranks *all);
+
+/* Returns a name, or "" for 0. */
+const char *sl_ranks_name(const struct sl_ranks *all, uint32_t id);
+
+#endif

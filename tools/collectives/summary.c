@@ -1,0 +1,546 @@
+/*
+ * summary.c - the matching of the parts, and the rows.
+ *
+ * Threads, memory: see summary.h.
+ */
+#include "collectives/summary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "align/calls.h"
+#include "align/message.h"
+#include "read/grow.h"
+
+/* The group of a member. Parts with and without sequence numbers never match. */
+#define KEY_NUMBERED (1ull << 62)
+#define KEY_P2P      (1ull << 61)
+
+/* The numbers that a file has of a group. */
+struct range {
+    uint32_t rank, source;
+    uint64_t least, most;
+};
+
+struct work {
+    struct sl_summary *s;
+    struct sl_ranks *all;
+    struct sl_member *member;
+    size_t members;
+    int64_t *starts_ns;  /* room for the starts of a call */
+    struct range *range; /* of the group at hand */
+    size_t ranges, range_slots;
+    int failed;
+};
+
+static const struct sl_rank_part *part_of(const struct work *w, const struct sl_member *m)
+{
+    return &w->all->file[m->source].part[m->item];
+}
+
+static int64_t rank_number(const struct work *w, const struct sl_member *m)
+{
+    return w->all->rank[m->rank].number;
+}
+
+/* ---- rows ---- */
+
+static int bucket_of(uint64_t size)
+{
+    if (size == SL_MESSAGE_UNKNOWN)
+        return -2;
+    return size ? 63 - __builtin_clzll(size) : -1;
+}
+
+static int is_one_row(const struct sl_rank_part *a, const struct sl_rank_part *b)
+{
+    return a->group == b->group && a->call == b->call && a->type == b->type &&
+           bucket_of(a->size) == bucket_of(b->size);
+}
+
+static struct sl_summary_row *row_of(struct work *w, const struct sl_rank_part *part)
+{
+    struct sl_summary *s = w->s;
+    int bucket = bucket_of(part->size);
+    struct sl_summary_row *row;
+
+    for (size_t i = 0; i < s->rows; i++)
+        if (s->row[i].group == part->group && s->row[i].call == part->call &&
+            s->row[i].bucket == bucket && s->row[i].type == part->type)
+            return &s->row[i];
+    row = sl_grow((void **)&s->row, &s->rows, &s->row_slots, sizeof(*row));
+    if (row) {
+        row->group = part->group;
+        row->call = part->call;
+        row->type = part->type;
+        row->bucket = bucket;
+        row->last = calloc(w->all->ranks + 1, sizeof(*row->last));
+    }
+    if (!row || !row->last)
+        w->failed = -ENOMEM;
+    return w->failed ? NULL : row;
+}
+
+/* Adds what a rank alone knows of a collective. */
+static void add_part(struct sl_summary_row *row, const struct sl_rank_part *part)
+{
+    row->kernel_ns += part->kernel_ns;
+    row->exposed_ns += part->exposed_ns;
+    if (part->is_shared || part->size == SL_MESSAGE_UNKNOWN)
+        return;
+    row->local_bytes += (double)part->size;
+    row->local_ns += (double)(part->end_ns - part->start_ns);
+}
+
+/* Adds a collective that other ranks did not record, or whose ends do not agree. Each of its parts
+ * counts in the row of its own call. */
+static void add_untimed(struct work *w, const struct sl_member *call, size_t size)
+{
+    for (size_t i = 0; i < size && !w->failed; i++) {
+        const struct sl_rank_part *part = part_of(w, &call[i]);
+        struct sl_summary_row *row = row_of(w, part);
+        int is_first = 1;
+
+        for (size_t k = 0; k < i && is_first; k++)
+            is_first = !is_one_row(part_of(w, &call[k]), part);
+        if (!row)
+            return;
+        row->count += (uint64_t)is_first;
+        row->shared += (uint64_t)(is_first && part->is_shared);
+        add_part(row, part);
+    }
+}
+
+/* Returns the member whose call names the collective: the sender, so that a pair has one row. */
+static size_t model_of(const struct work *w, const struct sl_member *call, size_t size)
+{
+    for (size_t i = 1; i < size; i++)
+        if (part_of(w, &call[i])->type == SL_COLLECTIVE_SEND)
+            return i;
+    return 0;
+}
+
+static void add_timed(struct work *w, const struct sl_member *call, size_t size,
+                      const struct sl_call_times *times)
+{
+    const struct sl_rank_part *first = part_of(w, &call[model_of(w, call, size)]);
+    struct sl_summary_row *row = row_of(w, first);
+    uint64_t transfer_ns = (uint64_t)(times->last_end_ns - times->last_start_ns);
+    uint64_t late_ns = (uint64_t)(times->last_start_ns - times->median_ns);
+    uint64_t least_ns =
+        transfer_ns / 10 > SL_SUMMARY_LATE_NS ? transfer_ns / 10 : SL_SUMMARY_LATE_NS;
+    int is_shared = 0;
+
+    if (!row)
+        return;
+    for (size_t i = 0; i < size; i++) {
+        const struct sl_rank_part *part = part_of(w, &call[i]);
+        uint64_t length_ns = (uint64_t)(part->end_ns - part->start_ns);
+        uint64_t wait_ns = sl_members_wait(w->s->clocks, call, times, i);
+
+        add_part(row, part);
+        is_shared |= part->is_shared;
+        row->waiting_ns += wait_ns < length_ns ? wait_ns : length_ns;
+    }
+    row->count++;
+    row->timed++;
+    row->shared += (uint64_t)is_shared;
+    row->transfer_ns += transfer_ns;
+    if (!is_shared && first->size != SL_MESSAGE_UNKNOWN) {
+        row->bytes += (double)first->size;
+        row->ns += (double)transfer_ns;
+    }
+    least_ns = times->error_ns > least_ns ? times->error_ns : least_ns;
+    if (late_ns > least_ns)
+        row->last[call[times->last].rank]++;
+    else
+        row->together++;
+}
+
+int sl_summary_bandwidth(const struct sl_summary *s, const struct sl_summary_row *row,
+                         double *algorithm, double *bus)
+{
+    size_t ranks = s->all->group[row->group].ranks;
+    int is_timed = row->ns > 0;
+    double bytes = is_timed ? row->bytes : row->local_bytes;
+    double ns = is_timed ? row->ns : row->local_ns;
+
+    if (ns <= 0 || bytes <= 0)
+        return 0;
+    *algorithm = bytes / ns;
+    *bus = *algorithm * sl_message_bus_factor(row->type, ranks);
+    return is_timed ? 1 : 2;
+}
+
+/* ---- problems ---- */
+
+/* Keeps a problem. `is_odd` tells the members of both sides; ranks of `absent` are odd too. */
+static void add_problem(struct work *w, enum sl_problem_kind kind, const struct sl_member *call,
+                        size_t size, const uint8_t *is_odd, const uint32_t *absent, size_t absents)
+{
+    struct sl_summary *s = w->s;
+    struct sl_summary_problem *p;
+
+    if (s->problems == SL_SUMMARY_PROBLEMS) {
+        s->more_problems++;
+        return;
+    }
+    p = sl_grow((void **)&s->problem, &s->problems, &s->problem_slots, sizeof(*p));
+    if (!p) {
+        w->failed = -ENOMEM;
+        return;
+    }
+    p->kind = kind;
+    p->order = call->order;
+    p->rank = calloc(size + absents, sizeof(*p->rank));
+    if (!p->rank) {
+        w->failed = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < absents; i++)
+        p->rank[p->odds++] = absent[i];
+    for (size_t i = 0; i < size; i++)
+        if (is_odd[i]) {
+            p->rank[p->odds++] = call[i].rank;
+            p->odd = p->odd ? p->odd : part_of(w, &call[i]);
+        }
+    for (size_t i = 0; i < size; i++)
+        if (!is_odd[i]) {
+            p->rank[p->odds + p->rests++] = call[i].rank;
+            p->rest = p->rest ? p->rest : part_of(w, &call[i]);
+        }
+}
+
+static int has_one_call(const struct sl_rank_part *a, const struct sl_rank_part *b)
+{
+    return a->type == b->type || (sl_message_is_p2p(a->type) && sl_message_is_p2p(b->type));
+}
+
+/* Returns 1 if both ends have the same size and type of elements, where they must. */
+static int has_one_size(const struct sl_rank_part *a, const struct sl_rank_part *b)
+{
+    if (a->dtype && b->dtype && a->dtype != b->dtype)
+        return 0;
+    /* all_to_all may have parts of several sizes. Several tensors may be in one kernel. */
+    return a->type == SL_COLLECTIVE_ALL_TO_ALL || a->is_shared || b->is_shared ||
+           a->size == SL_MESSAGE_UNKNOWN || b->size == SL_MESSAGE_UNKNOWN || a->size == b->size;
+}
+
+/* Compares the members of a call. Returns 1 if they agree; else names those that do as the fewest
+ * others do. */
+static int check_agreement(struct work *w, const struct sl_member *call, size_t size,
+                           enum sl_problem_kind kind,
+                           int (*agree)(const struct sl_rank_part *, const struct sl_rank_part *))
+{
+    size_t most = 0, model = 0, i = 1;
+    uint8_t *is_odd;
+
+    while (i < size && agree(part_of(w, call), part_of(w, &call[i])))
+        i++;
+    if (i >= size)
+        return 1;
+    is_odd = calloc(size, 1);
+    if (!is_odd) {
+        w->failed = -ENOMEM;
+        return 0;
+    }
+    for (i = 0; i < size; i++) {
+        size_t same = 0;
+
+        for (size_t k = 0; k < size; k++)
+            same += (size_t)agree(part_of(w, &call[i]), part_of(w, &call[k]));
+        model = same > most ? i : model;
+        most = same > most ? same : most;
+    }
+    for (i = 0; i < size; i++)
+        is_odd[i] = !agree(part_of(w, &call[model]), part_of(w, &call[i]));
+    add_problem(w, kind, call, size, is_odd, NULL, 0);
+    free(is_odd);
+    return 0;
+}
+
+/* ---- calls ---- */
+
+/* Returns the number of ranks that a call needs, or 0 if it is not known. */
+static size_t needed(const struct work *w, const struct sl_member *call)
+{
+    const struct sl_rank_part *part = part_of(w, call);
+
+    return sl_message_is_p2p(part->type) ? 2 : w->all->group[part->group].ranks;
+}
+
+/* Returns the member of the root or sender, or SIZE_MAX. */
+static size_t root_of(const struct work *w, const struct sl_member *call, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        const struct sl_rank_part *part = part_of(w, &call[i]);
+
+        if (part->type == SL_COLLECTIVE_SEND ||
+            (part->root >= 0 && part->root == rank_number(w, &call[i])))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static int agrees(const struct work *w, const struct sl_member *call, size_t size)
+{
+    for (size_t i = 1; i < size; i++)
+        if (!has_one_call(part_of(w, call), part_of(w, &call[i])) ||
+            !has_one_size(part_of(w, call), part_of(w, &call[i])))
+            return 0;
+    return 1;
+}
+
+static int is_whole(const struct work *w, const struct sl_member *call, size_t size)
+{
+    return size > 1 && size == needed(w, call);
+}
+
+static struct sl_call_times times_of(const struct work *w, const struct sl_member *call,
+                                     size_t size)
+{
+    return sl_members_times(w->s->clocks, call, size, part_of(w, call)->type, w->starts_ns);
+}
+
+/* Finds the numbers that each file has of the group whose members are given. */
+static void find_ranges(struct work *w, const struct sl_member *member, size_t count)
+{
+    w->ranges = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct range *at = NULL;
+
+        for (size_t k = 0; k < w->ranges && !at; k++)
+            if (w->range[k].source == member[i].source)
+                at = &w->range[k];
+        if (!at) {
+            at = sl_grow((void **)&w->range, &w->ranges, &w->range_slots, sizeof(*at));
+            if (!at) {
+                w->failed = -ENOMEM;
+                return;
+            }
+            *at = (struct range){member[i].rank, member[i].source, member[i].number,
+                                 member[i].number};
+        }
+        at->most = member[i].number; /* members are in the order of numbers */
+    }
+}
+
+/* Finds the ranks whose files have numbers on both sides of this call, but not the call. Returns
+ * their number; 0 also if the files of a rank do not reach that far. */
+static size_t find_missing(const struct work *w, const struct sl_member *call, size_t size,
+                           uint32_t *missing)
+{
+    size_t count = 0;
+
+    if (!part_of(w, call)->has_number && !call->number)
+        return 0; /* without steps, files may begin at different calls */
+    for (size_t i = 0; i < w->ranges; i++) {
+        uint32_t rank = w->range[i].rank;
+        int covers = 0, is_there = 0, is_known = 0;
+
+        for (size_t k = 0; k < w->ranges; k++)
+            covers |= w->range[k].rank == rank && call->number >= w->range[k].least &&
+                      call->number <= w->range[k].most;
+        if (!covers)
+            return 0;
+        for (size_t k = 0; k < size; k++)
+            is_there |= call[k].rank == rank;
+        for (size_t k = 0; k < count; k++)
+            is_known |= missing[k] == rank;
+        if (!is_there && !is_known)
+            missing[count++] = rank;
+    }
+    return count;
+}
+
+/* Takes a call that not all ranks recorded. */
+static void take_incomplete(struct work *w, const struct sl_member *call, size_t size)
+{
+    uint32_t *missing = calloc(w->ranges + 1, sizeof(*missing));
+    uint8_t *is_odd = calloc(size, 1);
+    size_t count;
+
+    if (!missing || !is_odd) {
+        w->failed = -ENOMEM;
+    } else {
+        count = find_missing(w, call, size, missing);
+        if (count)
+            add_problem(w, SL_PROBLEM_MISSING, call, size, is_odd, missing, count);
+        else if (needed(w, call) != 1)
+            w->s->not_recorded++;
+        check_agreement(w, call, size, SL_PROBLEM_CALL, has_one_call);
+        add_untimed(w, call, size);
+    }
+    free(missing);
+    free(is_odd);
+}
+
+static void take_call(struct work *w, const struct sl_member *call, size_t size)
+{
+    struct sl_call_times times;
+
+    if (!is_whole(w, call, size)) {
+        take_incomplete(w, call, size);
+        return;
+    }
+    w->s->matched++;
+    if (check_agreement(w, call, size, SL_PROBLEM_CALL, has_one_call) &&
+        check_agreement(w, call, size, SL_PROBLEM_SIZE, has_one_size) &&
+        !w->s->is_bad[part_of(w, call)->group]) {
+        times = times_of(w, call, size);
+        if (times.is_comparable && times.last_end_ns > times.last_start_ns) {
+            add_timed(w, call, size, &times);
+            return;
+        }
+    }
+    add_untimed(w, call, size);
+}
+
+/* Names the first call of a group that a rank left before another began it. Then members of
+ * several calls were matched, and the group is not timed. */
+static void check_times(struct work *w, const struct sl_member *call, size_t size)
+{
+    uint8_t *is_odd, *is_bad = &w->s->is_bad[part_of(w, call)->group];
+    struct sl_call_times times;
+
+    if (*is_bad || !is_whole(w, call, size) || !agrees(w, call, size))
+        return;
+    times = times_of(w, call, size);
+    if (!times.is_comparable || !times.is_impossible)
+        return;
+    *is_bad = 1;
+    is_odd = calloc(size, 1);
+    if (!is_odd) {
+        w->failed = -ENOMEM;
+        return;
+    }
+    is_odd[times.last] = 1;
+    add_problem(w, SL_PROBLEM_IMPOSSIBLE, call, size, is_odd, NULL, 0);
+    free(is_odd);
+}
+
+static void bound_call(struct work *w, const struct sl_member *call, size_t size)
+{
+    if (is_whole(w, call, size) && agrees(w, call, size))
+        sl_members_bound(w->s->clocks, call, size, part_of(w, call)->type, root_of(w, call, size));
+}
+
+static void each_call(struct work *w, size_t first, size_t end,
+                      void (*take)(struct work *w, const struct sl_member *call, size_t size))
+{
+    size_t size;
+
+    for (size_t i = first; i < end && !w->failed; i += size) {
+        size = sl_members_call(&w->member[i], end - i);
+        take(w, &w->member[i], size);
+    }
+}
+
+/* ---- members ---- */
+
+static uint64_t key_of(const struct sl_rank_part *part, int64_t rank)
+{
+    uint64_t from = (uint64_t)(part->type == SL_COLLECTIVE_SEND ? rank : part->peer) & 0xfffff;
+    uint64_t to = (uint64_t)(part->type == SL_COLLECTIVE_SEND ? part->peer : rank) & 0xfffff;
+
+    if (sl_message_is_p2p(part->type))
+        return KEY_P2P | (uint64_t)part->group << 40 | from << 20 | to;
+    return part->group | (part->has_number ? KEY_NUMBERED : 0);
+}
+
+/* Makes a member of each part that can be matched, and counts the others at once. */
+static void collect(struct work *w)
+{
+    for (size_t i = 0; i < w->all->files; i++) {
+        const struct sl_rank_file *file = &w->all->file[i];
+        int64_t rank = w->all->rank[file->rank].number;
+
+        for (size_t k = 0; k < file->parts && !w->failed; k++) {
+            const struct sl_rank_part *part = &file->part[k];
+            struct sl_member m = {.group = key_of(part, rank),
+                                  .number = part->number,
+                                  .start_ns = part->start_ns,
+                                  .end_ns = part->end_ns,
+                                  .rank = file->rank,
+                                  .source = (uint32_t)i,
+                                  .item = (uint32_t)k};
+
+            if (rank < 0 || part->is_loose || (part->is_shared && sl_message_is_p2p(part->type))) {
+                add_untimed(w, &m, 1);
+                w->s->not_recorded += w->all->group[part->group].ranks != 1;
+            } else {
+                w->member[w->members++] = m;
+            }
+        }
+    }
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct sl_summary_row *x = a, *y = b;
+
+    if (x->kernel_ns != y->kernel_ns)
+        return x->kernel_ns > y->kernel_ns ? -1 : 1;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->call != y->call)
+        return x->call < y->call ? -1 : 1;
+    return (x->bucket > y->bucket) - (x->bucket < y->bucket);
+}
+
+static void match(struct work *w)
+{
+    collect(w);
+    sl_members_sort(w->member, w->members);
+    each_call(w, 0, w->members, bound_call);
+    if (!w->failed)
+        w->failed = sl_clocks_solve(w->s->clocks);
+    each_call(w, 0, w->members, check_times);
+    for (size_t i = 0, end; i < w->members && !w->failed; i = end) {
+        for (end = i; end < w->members && w->member[end].group == w->member[i].group; end++)
+            ;
+        find_ranges(w, &w->member[i], end - i);
+        each_call(w, i, end, take_call);
+    }
+    if (w->s->rows)
+        qsort(w->s->row, w->s->rows, sizeof(*w->s->row), by_time);
+}
+
+int sl_summary_make(struct sl_summary *s, struct sl_ranks *all)
+{
+    struct work w = {.s = s, .all = all};
+    uint32_t *host = calloc(all->ranks + 1, sizeof(*host));
+    size_t parts = 0;
+    int rc = -ENOMEM;
+
+    *s = (struct sl_summary){.all = all, .is_bad = calloc(all->groups + 1, 1)};
+    for (size_t i = 0; i < all->files; i++)
+        parts += all->file[i].parts;
+    for (size_t i = 0; host && i < all->ranks; i++)
+        host[i] = all->rank[i].host;
+    w.member = calloc(parts + 1, sizeof(*w.member));
+    w.starts_ns = calloc(all->ranks + 1, sizeof(*w.starts_ns));
+    if (host && s->is_bad && w.member && w.starts_ns &&
+        sl_clocks_create(&s->clocks, host, all->ranks) == 0) {
+        match(&w);
+        rc = w.failed;
+    }
+    free(host);
+    free(w.member);
+    free(w.starts_ns);
+    free(w.range);
+    return rc;
+}
+
+void sl_summary_free(struct sl_summary *s)
+{
+    for (size_t i = 0; i < s->rows; i++)
+        free(s->row[i].last);
+    for (size_t i = 0; i < s->problems; i++)
+        free(s->problem[i].rank);
+    free(s->row);
+    free(s->problem);
+    free(s->is_bad);
+    sl_clocks_destroy(s->clocks);
+}
