@@ -518,7 +518,7 @@ static int run(const struct sl_args *args)
     }
     status = take_options(&r, &report, args);
     if (status == 0) {
-        worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
+        worst = sl_job_files_find(&files, args, value[OPT_RUN], SL_JOB_FILES_ONE_JOB);
         if (!worst || files.count)
             status = r.hta ? report_hta(&r, &report, &files) : report_files(&r, &report, &files);
         status = status > worst ? status : worst;

@@ -161,7 +161,7 @@ def rank_trace(tmp_path, rank, base_us, start, **header):
     path = tmp_path / f"rank-{rank}.json"
     path.write_text(json.dumps({
         "schemaVersion": 1, "baseTimeNanoseconds": 10**18 + base_us * 1000,
-        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, "traceEvents": rows, **header}))
+        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, **header, "traceEvents": rows}))
     return path
 
 
@@ -455,3 +455,25 @@ def test_a_cut_file_is_reported_up_to_the_cut(tmp_path):
     out, error = run("report", path, status=1)
     assert "% of a step" in out or "nothing to report" in out
     assert "the report is" in error
+
+
+def job_traces(folder, job, run_id, start_ns):
+    """Makes the traces of two ranks of a job, each with a kernel of 10 us in its step."""
+    folder.mkdir(parents=True)
+    return [rank_trace(folder, rank, 0, 30, generator="syncline 9.9", job=job, run_id=run_id, run_start_ns=start_ns)
+            .rename(folder / f"{rank}.pt.trace.json") for rank in (0, 1)]
+
+
+def test_a_folder_of_several_jobs(tmp_path):
+    """A report is of one job: the newest, whatever its name. --run chooses another."""
+    for job, start_ns in [("a", 5), ("b", 7), ("c", 6)]:
+        job_traces(tmp_path / job, job, f"run-{job}", start_ns)
+    out, error = run("report", "--json", tmp_path)
+    found = json.loads(out)
+    assert [i["path"] for i in found["inputs"]] == [f"{tmp_path}/b/{rank}.pt.trace.json" for rank in (0, 1)]
+    line = one_line(error)
+    assert "reading the newest, b, run run-b (2 files" in line
+    assert "left out: a, run run-a (2 files" in line and "; c, run run-c (2 files" in line
+    assert report(tmp_path)["metrics"] == report(tmp_path / "b")["metrics"]
+    assert {i["path"].split("/")[-2] for i in report("--run", "run-a", tmp_path)["inputs"]} == {"a"}
+    assert run("report", tmp_path / "b")[1] == ""

@@ -43,7 +43,7 @@ struct job_run {
 struct search {
     const struct sl_args *args;
     const char *wanted; /* value of --run; NULL: the newest run of each job */
-    int with_chakra;
+    unsigned how;       /* flags of enum sl_job_files_flag */
     struct found *file;
     struct job_run *run;
     size_t files, runs;
@@ -198,7 +198,7 @@ static int is_trace(const struct search *s, const char *name)
 
     size = without(name, without(name, size, ".gz"), ".zst");
     return without(name, size, "trace.json") != size ||
-           (s->with_chakra && without(name, size, ".et") != size);
+           ((s->how & SL_JOB_FILES_CHAKRA) && without(name, size, ".et") != size);
 }
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -244,14 +244,24 @@ static void append(char *list, const char *text)
 }
 
 /* ID (4 files, started 2026-11-25 18:37:01.250 UTC) */
-static void append_run(char *list, const struct job_run *r)
+static void append_run(char *list, const struct job_run *r, const char *comma)
 {
     char text[256], date[SL_FORMAT_SIZE];
 
-    snprintf(text, sizeof(text), "%s%s (%u file%s%s%s)", *list ? ", " : "", r->id, r->files,
+    snprintf(text, sizeof(text), "%s%s (%u file%s%s%s)", *list ? comma : "", r->id, r->files,
              r->files == 1 ? "" : "s", r->start_ns ? ", started " : "",
              r->start_ns ? sl_format_date(date, r->start_ns) : "");
     append(list, text);
+}
+
+/* JOB, run ID (4 files, ...) */
+static void append_job(char *list, const struct job_run *r)
+{
+    if (*list)
+        append(list, "; ");
+    append(list, *r->job ? r->job : "traces without a job");
+    append(list, ", run ");
+    append_run(list, r, "");
 }
 
 /* Lists the runs that are not chosen. `job`: only of this job; NULL: of all jobs. */
@@ -263,7 +273,7 @@ static void list_runs(const struct search *s, char list[LIST_SIZE], const char *
     *list = '\0';
     for (size_t i = 0; i < s->runs; i++)
         if (!s->run[i].is_chosen && (!job || strcmp(s->run[i].job, job) == 0) && runs++ < NAMED_MAX)
-            append_run(list, &s->run[i]);
+            append_run(list, &s->run[i], ", ");
     snprintf(more, sizeof(more), " and %u more", runs - NAMED_MAX);
     if (runs > NAMED_MAX)
         append(list, more);
@@ -275,7 +285,7 @@ static void name_others(const struct search *s, const struct job_run *chosen)
     char left[LIST_SIZE], taken[LIST_SIZE] = "";
 
     list_runs(s, left, chosen->job);
-    append_run(taken, chosen);
+    append_run(taken, chosen, ", ");
     if (*left)
         sl_args_complain(s->args->command,
                          "job %s has several runs: reading the newest, %s; left out: %s; choose "
@@ -291,9 +301,34 @@ static void choose_newest(struct search *s)
             if (strcmp(o->job, r->job) == 0 && is_newer(o, r))
                 r->is_chosen = 0;
     }
+}
+
+/* Leaves only the job whose chosen run is the newest, and names the others. */
+static void choose_newest_job(struct search *s)
+{
+    const struct job_run *newest = NULL;
+    char left[LIST_SIZE] = "", taken[LIST_SIZE] = "";
+    unsigned others = 0;
+
     for (const struct job_run *r = s->run; r < s->run + s->runs; r++)
-        if (r->is_chosen)
-            name_others(s, r);
+        if (r->is_chosen && (!newest || is_newer(r, newest)))
+            newest = r;
+    for (struct job_run *r = s->run; newest && r < s->run + s->runs; r++) {
+        if (!r->is_chosen || strcmp(r->job, newest->job) == 0)
+            continue;
+        r->is_chosen = 0;
+        if (others++ < NAMED_MAX)
+            append_job(left, r);
+    }
+    if (!others)
+        return;
+    append_job(taken, newest);
+    if (others > NAMED_MAX)
+        append(left, " and others");
+    sl_args_complain(s->args->command,
+                     "the folder has several jobs: reading the newest, %s; left out: %s; name the "
+                     "folder of a job to choose it",
+                     taken, left);
 }
 
 /* Chooses the run with this id. The beginning of an id is enough if no other id begins like it. */
@@ -352,6 +387,11 @@ static int expand(struct sl_job_files *out, struct search *s, char *folder)
         status = choose_wanted(s, folder);
     else if (!status)
         choose_newest(s);
+    if (!status && (s->how & SL_JOB_FILES_ONE_JOB))
+        choose_newest_job(s);
+    for (size_t i = 0; !status && !s->wanted && i < s->runs; i++)
+        if (s->run[i].is_chosen)
+            name_others(s, &s->run[i]);
     for (size_t i = 0; i < s->files; i++) {
         if (!status && s->run[s->file[i].run].is_chosen) {
             if (put(out, s->file[i].path) != 0)
@@ -366,13 +406,13 @@ static int expand(struct sl_job_files *out, struct search *s, char *folder)
 }
 
 int sl_job_files_find(struct sl_job_files *out, const struct sl_args *args, const char *run,
-                      int with_chakra)
+                      unsigned how)
 {
     int status = 0, folders = 0;
 
     *out = (struct sl_job_files){0};
     for (int i = 0; !status && i < args->operands; i++) {
-        struct search s = {.args = args, .wanted = run, .with_chakra = with_chakra};
+        struct search s = {.args = args, .wanted = run, .how = how};
         struct stat st;
 
         if (stat(args->operand[i], &st) == 0 && S_ISDIR(st.st_mode)) {
