@@ -477,3 +477,24 @@ def test_a_folder_of_several_jobs(tmp_path):
     assert report(tmp_path)["metrics"] == report(tmp_path / "b")["metrics"]
     assert {i["path"].split("/")[-2] for i in report("--run", "run-a", tmp_path)["inputs"]} == {"a"}
     assert run("report", tmp_path / "b")[1] == ""
+
+
+def test_copies_of_a_window_are_read_once(tmp_path):
+    """A window that `convert` wrote again beside the library's file is no second window, for each command that
+    reads folders. Another window, and a file of another run with the same name, stay."""
+    first, second = job_traces(tmp_path / "job", "a", "run-a", 5)
+    alone = report(first, second)
+    for to in (".zst", ".gz"):
+        run("convert", first, "-o", f"{first}{to}")
+    out, error = run("report", "--json", tmp_path)
+    found = json.loads(out)
+    assert found["metrics"] == alone["metrics"]
+    assert [i["path"] for i in found["inputs"]] == [f"{first}.zst", str(second)]
+    assert "left out: 2 copies of other files, such as" in one_line(error)
+    for command in ["check", "edges"]:
+        out, error = run(command, "--json", *(["--summary"] if command == "edges" else []), tmp_path)
+        assert {json.loads(line)["file"] for line in out.splitlines()} - {None} == {f"{first}.zst", str(second)}
+        assert "2 copies" in error
+    (tmp_path / "job" / f"{second.name}.gz").write_bytes(
+        gzip.compress(second.read_bytes().replace(b'"run-a"', b'"run-b"')))
+    assert len(report("--run", "all", tmp_path)["inputs"]) == 3

@@ -6,6 +6,10 @@
  * older versions and of other programs, are one run called "none". It counts as older than the
  * others, because its start is not known.
  *
+ * A window may be there several times: as the library wrote it, and as `syncline convert` wrote it
+ * in another compression. Such copies are in one folder, differ only in the ends of their names,
+ * and have the same run, rank and base time. One of them is read.
+ *
  * Threads, memory: see job_files.h.
  */
 #include "read/job_files.h"
@@ -30,7 +34,10 @@
 
 struct found {
     char *path;
-    unsigned run; /* index in struct search; UNKNOWN: the header cannot be read */
+    size_t stem_size;      /* of the path, without what may differ in a copy */
+    unsigned run;          /* index in struct search; UNKNOWN: the header cannot be read */
+    int64_t rank, base_ns; /* -1 and 0: not known */
+    int is_copy;
 };
 
 struct job_run {
@@ -129,7 +136,7 @@ static struct job_run *find_run(struct search *s, const struct sl_header *h)
 }
 
 /* Returns 0, or the exit status after a line on stderr. */
-static int add(struct search *s, const char *path)
+static int add(struct search *s, const char *path, size_t stem_size)
 {
     static struct sl_header header;
     struct found *f = grow(s->file, s->files, sizeof(*f));
@@ -139,12 +146,14 @@ static int add(struct search *s, const char *path)
         return no_memory(s);
     s->file = f;
     f += s->files;
-    f->run = UNKNOWN;
+    *f = (struct found){.stem_size = stem_size, .run = UNKNOWN, .rank = -1};
     if (read_header(&header, path)) {
         r = find_run(s, &header);
         if (!r)
             return no_memory(s);
         f->run = (unsigned)(r - s->run);
+        f->rank = header.has_rank ? header.rank : -1;
+        f->base_ns = header.base_ns;
         if (header.run_start_ns && (!r->start_ns || header.run_start_ns < r->start_ns))
             r->start_ns = header.run_start_ns;
     }
@@ -191,14 +200,17 @@ static size_t without(const char *name, size_t size, const char *end)
                                                                                   : size;
 }
 
-/* NAMEtrace.json, NAME.et, and either compressed or with .part */
-static int is_trace(const struct search *s, const char *name)
+/* Returns the size of the name of a trace (NAMEtrace.json, NAME.et, and either compressed or with
+ * .part) without compression and .part. Returns 0 for other names. */
+static size_t stem_size(const struct search *s, const char *name)
 {
     size_t size = without(name, strlen(name), ".part");
 
     size = without(name, without(name, size, ".gz"), ".zst");
-    return without(name, size, "trace.json") != size ||
-           ((s->how & SL_JOB_FILES_CHAKRA) && without(name, size, ".et") != size);
+    if (without(name, size, "trace.json") != size ||
+        ((s->how & SL_JOB_FILES_CHAKRA) && without(name, size, ".et") != size))
+        return size;
+    return 0;
 }
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -213,6 +225,7 @@ static int find_files(struct search *s, char *folder)
     FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
     int status = 0;
     FTSENT *entry;
+    size_t size;
 
     if (!walk)
         return sl_args_complain(s->args->command, "cannot search %s: %s", folder, strerror(errno));
@@ -220,13 +233,53 @@ static int find_files(struct search *s, char *folder)
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS)
             status = sl_args_complain(s->args->command, "cannot read %s: %s", entry->fts_path,
                                       strerror(entry->fts_errno));
-        else if (entry->fts_info == FTS_F && is_trace(s, entry->fts_name))
-            status = add(s, entry->fts_path);
+        else if (entry->fts_info == FTS_F && (size = stem_size(s, entry->fts_name)) != 0)
+            status = add(s, entry->fts_path, entry->fts_pathlen - entry->fts_namelen + size);
     }
     fts_close(walk);
     if (!status && !s->files)
         status = sl_args_complain(s->args->command, "no trace in %s or below it", folder);
     return status;
+}
+
+/* ---- copies ---- */
+
+/* Returns how far the file is from what the library wrote. */
+static int distance(const struct found *f)
+{
+    const char *end = f->path + f->stem_size;
+
+    if (strstr(end, ".part"))
+        return 3;
+    return strcmp(end, ".zst") == 0 ? 0 : strcmp(end, ".gz") == 0 ? 1 : 2;
+}
+
+static int are_copies(const struct found *a, const struct found *b)
+{
+    return a->stem_size == b->stem_size && a->run == b->run && a->rank == b->rank &&
+           a->base_ns == b->base_ns && memcmp(a->path, b->path, a->stem_size) == 0;
+}
+
+/* Leaves out all copies of a window but the one that the library wrote, and names one of them. */
+static void leave_out_copies(struct search *s)
+{
+    const struct found *left = NULL, *taken = NULL;
+    size_t count = 0;
+
+    for (struct found *f = s->file; f < s->file + s->files; f++)
+        for (const struct found *o = s->file; o < s->file + s->files && !f->is_copy; o++) {
+            if (o == f || o->is_copy || !are_copies(o, f) || distance(o) >= distance(f))
+                continue;
+            f->is_copy = 1;
+            s->run[f->run].files--;
+            left = f;
+            taken = o;
+            count++;
+        }
+    if (count)
+        sl_args_complain(s->args->command, "left out: %zu cop%s of other files%s %s (reading %s)",
+                         count, count == 1 ? "y" : "ies", count == 1 ? ":" : ", such as",
+                         left->path, strrchr(taken->path, '/') + 1);
 }
 
 /* ---- runs ---- */
@@ -383,6 +436,8 @@ static int expand(struct sl_job_files *out, struct search *s, char *folder)
 
     if (!status)
         status = adopt(s);
+    if (!status)
+        leave_out_copies(s);
     if (!status && s->wanted)
         status = choose_wanted(s, folder);
     else if (!status)
@@ -393,7 +448,7 @@ static int expand(struct sl_job_files *out, struct search *s, char *folder)
         if (s->run[i].is_chosen)
             name_others(s, &s->run[i]);
     for (size_t i = 0; i < s->files; i++) {
-        if (!status && s->run[s->file[i].run].is_chosen) {
+        if (!status && s->run[s->file[i].run].is_chosen && !s->file[i].is_copy) {
             if (put(out, s->file[i].path) != 0)
                 status = no_memory(s);
         } else {
