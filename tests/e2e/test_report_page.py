@@ -15,9 +15,9 @@ import subprocess
 import pytest
 
 from browser import CHROMIUM, browser
-from edges_tool import launch, write
+from edges_tool import launch, operation, write
 from real_traces import TRACES, real
-from test_report import rank_trace, report, two_steps
+from test_report import rank_trace, report, step, two_steps
 from test_tool import TOOL, one_line, run
 
 PROBE = (pathlib.Path(__file__).parent / "page_probe.js").read_text()
@@ -237,3 +237,22 @@ def test_the_page_replaces_only_files(tmp_path):
     assert stat.S_ISFIFO(pipe.stat().st_mode) and trace.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "dangling", "link.html", "page.html", "pipe", "t.json", "to-pipe", "to-trace"]
+
+
+@pytest.mark.parametrize("rows, head, why", [
+    ([step(1, 0, 100)], "; steps 1..1; incomplete", "No GPU operation in the chosen steps"),
+    ([], "0 GPUs; incomplete", "No GPU operation in the recording"),
+    ([step(1, 0, 100), *launch(1, 5, 10, 10)], "; steps 1..1; complete",
+     "All GPU operations in the chosen steps have a length of 0"),
+    (launch(1, 5, 10, 8), "; no steps; incomplete", "All GPU operations in the chosen steps have a length of 0"),
+    ([operation("kernel", "k", 1, -50, -40)], "0 GPUs; incomplete",
+     "No GPU operation could be read, and events with impossible ids or times were left out (1)"),
+], ids=["no operation", "no event", "no length", "impossible ends", "impossible begins"])
+def test_nothing_to_report_says_why(tmp_path, rows, head, why):
+    """On the screen and on the page."""
+    page, path = tmp_path / "r.html", write(tmp_path / "t.json", rows)
+    out, _ = run("report", "--html", page, path, status=int("incomplete" in head))
+    data, line = data_of(page), " ".join(out.split())
+    assert head in line and data["head"] in line and data["verdict"] in line
+    assert data["verdict"] == f"{why}, so there is nothing to report."
+    assert " each" not in line and "0 ns" not in line
