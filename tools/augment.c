@@ -135,7 +135,7 @@ int sl_augment(const struct sl_command *command, const struct sl_report *report,
                                 out);
     /* As for `convert`: the write fails beyond the limit on file sizes, instead of a signal. */
     signal(SIGXFSZ, SIG_IGN);
-    every.counts_between = report->first_step == 0 && report->last_step == UINT64_MAX;
+    every.counts_between = !sl_report_chooses_steps(report);
     return is_folder ? write_all(command, &every, out)
                      : write_one(command, &every, &all->of[0], out);
 }

@@ -498,3 +498,13 @@ def test_copies_of_a_window_are_read_once(tmp_path):
     (tmp_path / "job" / f"{second.name}.gz").write_bytes(
         gzip.compress(second.read_bytes().replace(b'"run-a"', b'"run-b"')))
     assert len(report("--run", "all", tmp_path)["inputs"]) == 3
+
+
+def test_chosen_steps_of_parts(tmp_path):
+    """With --steps, the table `parts` has these steps alone; without, also the time between steps."""
+    path = write(tmp_path / "t.json", two_steps())
+    assert [p["step"] for p in table(report(path), "parts")] == [1, 2, None]
+    assert [p["step"] for p in table(report("--steps", "2", path), "parts")] == [2]
+    assert run("report", "--steps", "2", "--only", "parts", path)[0].count("\n") == 3
+    without_steps = write(tmp_path / "u.json", launch(1, 5, 10, 30))
+    assert [p["step"] for p in table(report("--steps", "2", without_steps), "parts")] == [None]
