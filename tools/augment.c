@@ -17,8 +17,6 @@
 #include "convert/targets.h"
 #include "report/counter_events.h"
 
-#define SUFFIX "_with_counters"
-
 struct more {
     const struct sl_report *report;
     const struct sl_recording *recording;
@@ -97,7 +95,7 @@ static int write_all(const struct sl_command *command, const struct sl_report *r
     struct sl_target_options opt = {.command = command,
                                     .kind = SL_TARGET_KINETO,
                                     .folder = folder,
-                                    .suffix = SUFFIX,
+                                    .suffix = SL_JOB_FILES_COUNTERS,
                                     .end = ".gz",
                                     .force = 1};
     struct sl_job_files files = {.path = calloc(all->count + 1, sizeof(char *))};

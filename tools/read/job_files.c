@@ -8,7 +8,9 @@
  *
  * A window may be there several times: as the library wrote it, and as `syncline convert` wrote it
  * in another compression. Such copies are in one folder, differ only in the ends of their names,
- * and have the same run, rank and base time. One of them is read.
+ * and have the same run, rank and base time. One of them is read. A trace with counters is a copy
+ * of the trace without them in any folder, because --augment writes it to a folder of the user's
+ * choice.
  *
  * Threads, memory: see job_files.h.
  */
@@ -200,17 +202,20 @@ static size_t without(const char *name, size_t size, const char *end)
                                                                                   : size;
 }
 
-/* Returns the size of the name of a trace (NAMEtrace.json, NAME.et, and either compressed or with
- * .part) without compression and .part. Returns 0 for other names. */
+/* Returns the size of the name of a trace (NAMEtrace.json, NAMEtrace_with_counters.json, NAME.et,
+ * and each compressed or with .part) without what differs in a copy. Returns 0 for other names. */
 static size_t stem_size(const struct search *s, const char *name)
 {
     size_t size = without(name, strlen(name), ".part");
+    size_t stem;
 
     size = without(name, without(name, size, ".gz"), ".zst");
-    if (without(name, size, "trace.json") != size ||
-        ((s->how & SL_JOB_FILES_CHAKRA) && without(name, size, ".et") != size))
-        return size;
-    return 0;
+    stem = without(name, size, ".json");
+    if (stem != size) {
+        stem = without(name, stem, SL_JOB_FILES_COUNTERS);
+        return without(name, stem, "trace") != stem ? stem : 0;
+    }
+    return (s->how & SL_JOB_FILES_CHAKRA) && without(name, size, ".et") != size ? size : 0;
 }
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -244,42 +249,63 @@ static int find_files(struct search *s, char *folder)
 
 /* ---- copies ---- */
 
+static int has_counters(const struct found *f)
+{
+    return strncmp(f->path + f->stem_size, SL_JOB_FILES_COUNTERS, strlen(SL_JOB_FILES_COUNTERS)) ==
+           0;
+}
+
 /* Returns how far the file is from what the library wrote. */
 static int distance(const struct found *f)
 {
-    const char *end = f->path + f->stem_size;
+    size_t size = strlen(f->path);
+    int much = has_counters(f) ? 4 : 0;
 
-    if (strstr(end, ".part"))
-        return 3;
-    return strcmp(end, ".zst") == 0 ? 0 : strcmp(end, ".gz") == 0 ? 1 : 2;
+    if (without(f->path, size, ".part") != size)
+        return much + 3;
+    if (without(f->path, size, ".zst") != size)
+        return much;
+    return without(f->path, size, ".gz") != size ? much + 1 : much + 2;
 }
 
 static int are_copies(const struct found *a, const struct found *b)
 {
-    return a->stem_size == b->stem_size && a->run == b->run && a->rank == b->rank &&
-           a->base_ns == b->base_ns && memcmp(a->path, b->path, a->stem_size) == 0;
+    size_t from_a = 0, from_b = 0;
+
+    if (a->run != b->run || a->rank != b->rank || a->base_ns != b->base_ns)
+        return 0;
+    if (has_counters(a) != has_counters(b)) {
+        from_a = (size_t)(strrchr(a->path, '/') - a->path);
+        from_b = (size_t)(strrchr(b->path, '/') - b->path);
+    }
+    return a->stem_size - from_a == b->stem_size - from_b &&
+           memcmp(a->path + from_a, b->path + from_b, a->stem_size - from_a) == 0;
 }
 
-/* Leaves out all copies of a window but the one that the library wrote, and names one of them. */
+/* Leaves out all copies of a window but the one nearest to the library's, and names one of them. */
 static void leave_out_copies(struct search *s)
 {
     const struct found *left = NULL, *taken = NULL;
     size_t count = 0;
 
-    for (struct found *f = s->file; f < s->file + s->files; f++)
-        for (const struct found *o = s->file; o < s->file + s->files && !f->is_copy; o++) {
-            if (o == f || o->is_copy || !are_copies(o, f) || distance(o) >= distance(f))
-                continue;
-            f->is_copy = 1;
-            s->run[f->run].files--;
-            left = f;
-            taken = o;
-            count++;
-        }
+    for (struct found *f = s->file; f < s->file + s->files; f++) {
+        const struct found *best = f;
+
+        for (const struct found *o = s->file; o < s->file + s->files; o++)
+            if (are_copies(o, f) && distance(o) < distance(best))
+                best = o;
+        if (best == f)
+            continue;
+        f->is_copy = 1;
+        s->run[f->run].files--;
+        left = f;
+        taken = best;
+        count++;
+    }
     if (count)
         sl_args_complain(s->args->command, "left out: %zu cop%s of other files%s %s (reading %s)",
                          count, count == 1 ? "y" : "ies", count == 1 ? ":" : ", such as",
-                         left->path, strrchr(taken->path, '/') + 1);
+                         left->path, taken->path);
 }
 
 /* ---- runs ---- */

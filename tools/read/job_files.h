@@ -16,6 +16,9 @@
 
 #include "args/args.h"
 
+/* `report --augment` writes NAME.trace_with_counters.json.gz. */
+#define SL_JOB_FILES_COUNTERS "_with_counters"
+
 /* The entry of --run for a command's table of options. */
 #define SL_JOB_FILES_RUN                                                                           \
     {                                                                                              \
