@@ -508,3 +508,17 @@ def test_chosen_steps_of_parts(tmp_path):
     assert run("report", "--steps", "2", "--only", "parts", path)[0].count("\n") == 3
     without_steps = write(tmp_path / "u.json", launch(1, 5, 10, 30))
     assert [p["step"] for p in table(report("--steps", "2", without_steps), "parts")] == [None]
+
+
+def test_names_and_sizes_that_spoil_a_line(tmp_path):
+    """A name keeps its row of a table in one line, and a world has no negative size."""
+    rows = launch(1, 5, 10, 30)
+    rows[1]["name"] = "a\nb\tc\rd"
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": -3},
+                                "traceEvents": rows}))
+    out, _ = run("report", "--only", "kernels", path)
+    assert out.count("\n") == 3 and "a b c d" in out.splitlines()[2]
+    out, _ = run("report", path)
+    assert out.startswith("t.json: 1 rank, 1 GPU;") and " a b c d " in out
+    assert table(report(path), "kernels")[0]["name"] == "a\nb\tc\rd"
