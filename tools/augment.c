@@ -17,8 +17,6 @@
 #include "convert/targets.h"
 #include "report/counter_events.h"
 
-#define SUFFIX "_with_counters"
-
 struct more {
     const struct sl_report *report;
     const struct sl_recording *recording;
@@ -97,7 +95,7 @@ static int write_all(const struct sl_command *command, const struct sl_report *r
     struct sl_target_options opt = {.command = command,
                                     .kind = SL_TARGET_KINETO,
                                     .folder = folder,
-                                    .suffix = SUFFIX,
+                                    .suffix = SL_JOB_FILES_COUNTERS,
                                     .end = ".gz",
                                     .force = 1};
     struct sl_job_files files = {.path = calloc(all->count + 1, sizeof(char *))};
@@ -135,7 +133,7 @@ int sl_augment(const struct sl_command *command, const struct sl_report *report,
                                 out);
     /* As for `convert`: the write fails beyond the limit on file sizes, instead of a signal. */
     signal(SIGXFSZ, SIG_IGN);
-    every.counts_between = report->first_step == 0 && report->last_step == UINT64_MAX;
+    every.counts_between = !sl_report_chooses_steps(report);
     return is_folder ? write_all(command, &every, out)
                      : write_one(command, &every, &all->of[0], out);
 }

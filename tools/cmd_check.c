@@ -137,7 +137,7 @@ static int run(const struct sl_args *args)
     if (args->operands == 0)
         return sl_args_complain(r.command, "name at least one trace: syncline %s",
                                 r.command->usage);
-    worst = sl_job_files_find(&files, args, args->value[OPT_RUN], 1);
+    worst = sl_job_files_find(&files, args, args->value[OPT_RUN], SL_JOB_FILES_CHAKRA);
     for (size_t i = 0; i < files.count; i++) {
         int status = check_file(&r, files.path[i]);
 

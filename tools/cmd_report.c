@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include "command.h"
 #include "control/config_value.h"
 #include "control/memory_limit.h"
+#include "convert/output.h"
 #include "read/job_files.h"
 #include "report/finding.h"
 #include "report/hta/hta_table.h"
@@ -62,6 +64,7 @@ struct request {
     const struct sl_command *command;
     const char *csv;     /* folder for CSV files, or NULL */
     const char *html;    /* file for the page, or NULL */
+    char page[PATH_MAX]; /* the file that --html names, if it exists */
     const char *augment; /* file or folder for traces with counters, or NULL */
     int json, has_rank, hta;
     uint64_t rank, memory_bytes;
@@ -371,11 +374,35 @@ static int make_folder(const struct request *r)
     return sl_args_complain(r->command, "cannot make the folder %s: %s", r->csv, strerror(errno));
 }
 
-static int report_files(const struct request *r, struct sl_report *report,
+/* Checks that the page may be written. A link's target is replaced, and not the link. Returns 0, or
+ * an exit status after a line on stderr. */
+static int check_page(struct request *r, const struct sl_job_files *files)
+{
+    struct stat page, out;
+    int status = 0;
+
+    if (!r->html)
+        return 0;
+    if (stat(r->html, &page) == 0 && fstat(STDOUT_FILENO, &out) == 0 && page.st_dev == out.st_dev &&
+        page.st_ino == out.st_ino)
+        return sl_args_complain(r->command,
+                                "--html %s is standard output, where the tables go: "
+                                "name another file",
+                                r->html);
+    if (realpath(r->html, r->page))
+        r->html = r->page;
+    for (size_t i = 0; i < files->count && status == 0; i++)
+        status = sl_output_check(r->command, files->path[i], r->html, 1);
+    return status;
+}
+
+static int report_files(struct request *r, struct sl_report *report,
                         const struct sl_job_files *files)
 {
     int worst, status = r->augment ? sl_augment_check(r->command, files, r->augment) : 0, any = 0;
 
+    if (status == 0)
+        status = check_page(r, files);
     if (status)
         return status;
     if (sl_recordings_create(&report->recordings, files->count, r->memory_bytes) != 0)
@@ -530,7 +557,7 @@ static int run(const struct sl_args *args)
     }
     status = take_options(&r, &report, args);
     if (status == 0) {
-        worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
+        worst = sl_job_files_find(&files, args, value[OPT_RUN], SL_JOB_FILES_ONE_JOB);
         if (!worst || files.count)
             status = r.hta ? report_hta(&r, &report, &files) : report_files(&r, &report, &files);
         status = status > worst ? status : worst;

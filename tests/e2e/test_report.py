@@ -161,7 +161,7 @@ def rank_trace(tmp_path, rank, base_us, start, **header):
     path = tmp_path / f"rank-{rank}.json"
     path.write_text(json.dumps({
         "schemaVersion": 1, "baseTimeNanoseconds": 10**18 + base_us * 1000,
-        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, "traceEvents": rows, **header}))
+        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, **header, "traceEvents": rows}))
     return path
 
 
@@ -456,3 +456,70 @@ def test_a_cut_file_is_reported_up_to_the_cut(tmp_path):
     out, error = run("report", path, status=1)
     assert "% of a step" in out or "nothing to report" in out
     assert "the report is" in error
+
+
+def job_traces(folder, job, run_id, start_ns):
+    """Makes the traces of two ranks of a job, each with a kernel of 10 us in its step."""
+    folder.mkdir(parents=True)
+    return [rank_trace(folder, rank, 0, 30, generator="syncline 9.9", job=job, run_id=run_id, run_start_ns=start_ns)
+            .rename(folder / f"{rank}.pt.trace.json") for rank in (0, 1)]
+
+
+def test_a_folder_of_several_jobs(tmp_path):
+    """A report is of one job: the newest, whatever its name. --run chooses another."""
+    for job, start_ns in [("a", 5), ("b", 7), ("c", 6)]:
+        job_traces(tmp_path / job, job, f"run-{job}", start_ns)
+    out, error = run("report", "--json", tmp_path)
+    found = json.loads(out)
+    assert [i["path"] for i in found["inputs"]] == [f"{tmp_path}/b/{rank}.pt.trace.json" for rank in (0, 1)]
+    line = one_line(error)
+    assert "reading the newest, b, run run-b (2 files" in line
+    assert "left out: a, run run-a (2 files" in line and "; c, run run-c (2 files" in line
+    assert report(tmp_path)["metrics"] == report(tmp_path / "b")["metrics"]
+    assert {i["path"].split("/")[-2] for i in report("--run", "run-a", tmp_path)["inputs"]} == {"a"}
+    assert run("report", tmp_path / "b")[1] == ""
+
+
+def test_copies_of_a_window_are_read_once(tmp_path):
+    """A window that `convert` wrote again beside the library's file is no second window, for each command that
+    reads folders. Another window, and a file of another run with the same name, stay."""
+    first, second = job_traces(tmp_path / "job", "a", "run-a", 5)
+    alone = report(first, second)
+    for to in (".zst", ".gz"):
+        run("convert", first, "-o", f"{first}{to}")
+    out, error = run("report", "--json", tmp_path)
+    found = json.loads(out)
+    assert found["metrics"] == alone["metrics"]
+    assert [i["path"] for i in found["inputs"]] == [f"{first}.zst", str(second)]
+    assert "left out: 2 copies of other files, such as" in one_line(error)
+    for command in ["check", "edges"]:
+        out, error = run(command, "--json", *(["--summary"] if command == "edges" else []), tmp_path)
+        assert {json.loads(line)["file"] for line in out.splitlines()} - {None} == {f"{first}.zst", str(second)}
+        assert "2 copies" in error
+    (tmp_path / "job" / f"{second.name}.gz").write_bytes(
+        gzip.compress(second.read_bytes().replace(b'"run-a"', b'"run-b"')))
+    assert len(report("--run", "all", tmp_path)["inputs"]) == 3
+
+
+def test_chosen_steps_of_parts(tmp_path):
+    """With --steps, the table `parts` has these steps alone; without, also the time between steps."""
+    path = write(tmp_path / "t.json", two_steps())
+    assert [p["step"] for p in table(report(path), "parts")] == [1, 2, None]
+    assert [p["step"] for p in table(report("--steps", "2", path), "parts")] == [2]
+    assert run("report", "--steps", "2", "--only", "parts", path)[0].count("\n") == 3
+    without_steps = write(tmp_path / "u.json", launch(1, 5, 10, 30))
+    assert [p["step"] for p in table(report("--steps", "2", without_steps), "parts")] == [None]
+
+
+def test_names_and_sizes_that_spoil_a_line(tmp_path):
+    """A name keeps its row of a table in one line, and a world has no negative size."""
+    rows = launch(1, 5, 10, 30)
+    rows[1]["name"] = "a\nb\tc\rd"
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": -3},
+                                "traceEvents": rows}))
+    out, _ = run("report", "--only", "kernels", path)
+    assert out.count("\n") == 3 and "a b c d" in out.splitlines()[2]
+    out, _ = run("report", path)
+    assert out.startswith("t.json: 1 rank, 1 GPU;") and " a b c d " in out
+    assert table(report(path), "kernels")[0]["name"] == "a\nb\tc\rd"

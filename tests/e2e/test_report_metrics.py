@@ -13,7 +13,7 @@ import pytest
 from edges_tool import launch, operation, row, stream_sync, write
 from real_traces import REAL, TRACES, real
 from test_edges_made import stream_wait
-from test_report import cpu_op, nccl, report, step, table
+from test_report import cpu_op, job_traces, nccl, report, step, table
 from test_tool import one_line, run
 
 SUMMARY = ["mean", "std", "min", "p25", "median", "p75", "max"]
@@ -266,6 +266,24 @@ def test_traces_with_counters_in_a_folder(tmp_path):
         events = read(tmp_path / "new" / f"rank-{n}_with_counters.json.gz")["traceEvents"]
         assert events[:-2] == json.loads(path.read_text())["traceEvents"]
     assert "need a folder" in one_line(run("report", "--augment", tmp_path / "x.json", *paths, status=2)[1])
+
+
+def test_a_folder_of_traces_with_counters(tmp_path):
+    """Commands find them in a folder. Where the traces without counters are, too, these are read."""
+    first, second = job_traces(tmp_path / "job", "a", "run-a", 5)
+    out = tmp_path / "job" / "out"
+    alone = report(first, second)
+    run("report", "--augment", f"{out}/", first, second)
+    made = [out / "0.pt.trace_with_counters.json.gz", out / "1.pt.trace_with_counters.json.gz"]
+    assert sorted(out.iterdir()) == made
+    for folder, expected in [(out, made), (tmp_path, [first, second])]:
+        found = report(folder)
+        assert found["metrics"] == alone["metrics"]
+        assert [i["path"] for i in found["inputs"]] == [str(path) for path in expected]
+        lines = run("check", "--json", folder)[0].splitlines()
+        assert [json.loads(line)["file"] for line in lines] == [str(path) for path in expected]
+    assert "2 copies of other files" in one_line(run("report", tmp_path)[1])
+    run("convert", out, "--to", "hta", "--window", "1", "-d", tmp_path / "hta")
 
 
 def test_the_input_is_not_overwritten(tmp_path):

@@ -5,17 +5,20 @@ import gzip
 import io
 import itertools
 import json
+import os
 import pathlib
 import random
 import re
+import stat
+import subprocess
 
 import pytest
 
 from browser import CHROMIUM, browser
-from edges_tool import launch, write
+from edges_tool import launch, operation, write
 from real_traces import TRACES, real
-from test_report import rank_trace, report, two_steps
-from test_tool import one_line, run
+from test_report import rank_trace, report, step, two_steps
+from test_tool import TOOL, one_line, run
 
 PROBE = (pathlib.Path(__file__).parent / "page_probe.js").read_text()
 HOSTILE = "k<img src=x onerror=alert(1)></script><script>alert(2)</script>\"'&amp;\u2028" + "n" * 100_000
@@ -207,3 +210,49 @@ def test_hostile_names_and_print_in_a_browser(tmp_path):
     found = browse(page)
     assert any(HOSTILE[:60] in value for value in found["tables"]["kernels"]["sorted"])
     assert len(re.findall(rb"/Type /Page\b", found["pdf"])) > 1
+
+
+def test_the_page_replaces_only_files(tmp_path):
+    """A link stays, and its target is replaced. What is no file is refused before anything is read or written."""
+    trace = write(tmp_path / "t.json", two_steps())
+    before = trace.read_bytes()
+    page, link, pipe = (tmp_path / name for name in ["page.html", "link.html", "pipe"])
+    page.write_text("old")
+    link.symlink_to(page)
+    run("report", "--html", link, trace)
+    assert link.is_symlink() and "<html" in page.read_text(encoding="utf-8")
+    os.mkfifo(pipe)
+    to_pipe, dangling, to_trace = (tmp_path / name for name in ["to-pipe", "dangling", "to-trace"])
+    for path, target in [(to_pipe, pipe), (dangling, tmp_path / "none"), (to_trace, trace)]:
+        path.symlink_to(target)
+    for out, expected in [(pipe, "is not a regular file"), (to_pipe, "is not a regular file"),
+                          (dangling, "is not a regular file"), (tmp_path, "is a directory"),
+                          (trace, "is the input"), (to_trace, "is the input")]:
+        text, error = run("report", "--html", out, trace, status=2)
+        assert text == "" and expected in one_line(error)
+    with open(page, "w", encoding="utf-8") as f:
+        done = subprocess.run([TOOL, "report", "--html", page, trace], stdout=f, stderr=subprocess.PIPE, text=True,
+                              timeout=60, check=False)
+    assert done.returncode == 2 and "is standard output" in one_line(done.stderr)
+    assert stat.S_ISFIFO(pipe.stat().st_mode) and trace.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "dangling", "link.html", "page.html", "pipe", "t.json", "to-pipe", "to-trace"]
+
+
+@pytest.mark.parametrize("rows, head, why", [
+    ([step(1, 0, 100)], "; steps 1..1; incomplete", "No GPU operation in the chosen steps"),
+    ([], "0 GPUs; incomplete", "No GPU operation in the recording"),
+    ([step(1, 0, 100), *launch(1, 5, 10, 10)], "; steps 1..1; complete",
+     "All GPU operations in the chosen steps have a length of 0"),
+    (launch(1, 5, 10, 8), "; no steps; incomplete", "All GPU operations in the chosen steps have a length of 0"),
+    ([operation("kernel", "k", 1, -50, -40)], "0 GPUs; incomplete",
+     "No GPU operation could be read, and events with impossible ids or times were left out (1)"),
+], ids=["no operation", "no event", "no length", "impossible ends", "impossible begins"])
+def test_nothing_to_report_says_why(tmp_path, rows, head, why):
+    """On the screen and on the page."""
+    page, path = tmp_path / "r.html", write(tmp_path / "t.json", rows)
+    out, _ = run("report", "--html", page, path, status=int("incomplete" in head))
+    data, line = data_of(page), " ".join(out.split())
+    assert head in line and data["head"] in line and data["verdict"] in line
+    assert data["verdict"] == f"{why}, so there is nothing to report."
+    assert " each" not in line and "0 ns" not in line

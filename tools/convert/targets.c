@@ -58,8 +58,11 @@ static int read_window(char *window, size_t size, const char *path)
 
     snprintf(window, size, "%s", sl_target_name(path));
     is_part = strip_packing(window);
-    if (!sl_target_strip(window, ".pt.trace.json") && !sl_target_strip(window, ".trace.json"))
-        (void)sl_target_strip(window, ".json");
+    if (sl_target_strip(window, ".json")) {
+        (void)sl_target_strip(window, SL_JOB_FILES_COUNTERS);
+        if (sl_target_strip(window, ".trace"))
+            (void)sl_target_strip(window, ".pt");
+    }
     return is_part;
 }
 

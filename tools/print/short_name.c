@@ -52,7 +52,7 @@ static int is_inside(char c)
 
 /* Keeps equal parts of the beginning and of the end, because similar kernels may differ at the
  * beginning or at the end. */
-static char *cut(char *to, size_t width, const char *name, size_t length)
+static void cut(char *to, size_t width, const char *name, size_t length)
 {
     size_t head = (width - 3) / 2, tail = length - (width - 3 - head);
 
@@ -64,7 +64,6 @@ static char *cut(char *to, size_t width, const char *name, size_t length)
     memcpy(to + head, "...", 3);
     memcpy(to + head + 3, name + tail, length - tail);
     to[head + 3 + length - tail] = '\0';
-    return to;
 }
 
 char *sl_short_name(char *to, size_t width, const char *name, size_t length)
@@ -83,9 +82,13 @@ char *sl_short_name(char *to, size_t width, const char *name, size_t length)
         name = plain;
         length = size;
     }
-    if (length > width)
-        return cut(to, width, name, length);
-    memcpy(to, name, length);
-    to[length] = '\0';
+    if (length > width) {
+        cut(to, width, name, length);
+    } else {
+        memcpy(to, name, length);
+        to[length] = '\0';
+    }
+    for (char *c = to; *c; c++) /* a name may not break the line of a table */
+        *c = *c == '\n' || *c == '\t' || *c == '\r' ? ' ' : *c;
     return to;
 }

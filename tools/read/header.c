@@ -91,7 +91,8 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
     else if (is_of_distributed(path, "rank"))
         h->has_rank = type == SL_JSON_NUMBER && integer(value, &h->rank);
     else if (is_of_distributed(path, "world_size"))
-        h->has_world_size = type == SL_JSON_NUMBER && integer(value, &h->world_size);
+        h->has_world_size =
+            type == SL_JSON_NUMBER && integer(value, &h->world_size) && h->world_size > 0;
     else if (strcmp(path, "baseTimeNanoseconds") == 0)
         h->has_base = type == SL_JSON_NUMBER && integer(value, &h->base_ns);
     else if (strcmp(path, "host_name") == 0)

@@ -6,6 +6,12 @@
  * older versions and of other programs, are one run called "none". It counts as older than the
  * others, because its start is not known.
  *
+ * A window may be there several times: as the library wrote it, and as `syncline convert` wrote it
+ * in another compression. Such copies are in one folder, differ only in the ends of their names,
+ * and have the same run, rank and base time. One of them is read. A trace with counters is a copy
+ * of the trace without them in any folder, because --augment writes it to a folder of the user's
+ * choice.
+ *
  * Threads, memory: see job_files.h.
  */
 #include "read/job_files.h"
@@ -30,7 +36,10 @@
 
 struct found {
     char *path;
-    unsigned run; /* index in struct search; UNKNOWN: the header cannot be read */
+    size_t stem_size;      /* of the path, without what may differ in a copy */
+    unsigned run;          /* index in struct search; UNKNOWN: the header cannot be read */
+    int64_t rank, base_ns; /* -1 and 0: not known */
+    int is_copy;
 };
 
 struct job_run {
@@ -43,7 +52,7 @@ struct job_run {
 struct search {
     const struct sl_args *args;
     const char *wanted; /* value of --run; NULL: the newest run of each job */
-    int with_chakra;
+    unsigned how;       /* flags of enum sl_job_files_flag */
     struct found *file;
     struct job_run *run;
     size_t files, runs;
@@ -129,7 +138,7 @@ static struct job_run *find_run(struct search *s, const struct sl_header *h)
 }
 
 /* Returns 0, or the exit status after a line on stderr. */
-static int add(struct search *s, const char *path)
+static int add(struct search *s, const char *path, size_t stem_size)
 {
     static struct sl_header header;
     struct found *f = grow(s->file, s->files, sizeof(*f));
@@ -139,12 +148,14 @@ static int add(struct search *s, const char *path)
         return no_memory(s);
     s->file = f;
     f += s->files;
-    f->run = UNKNOWN;
+    *f = (struct found){.stem_size = stem_size, .run = UNKNOWN, .rank = -1};
     if (read_header(&header, path)) {
         r = find_run(s, &header);
         if (!r)
             return no_memory(s);
         f->run = (unsigned)(r - s->run);
+        f->rank = header.has_rank ? header.rank : -1;
+        f->base_ns = header.base_ns;
         if (header.run_start_ns && (!r->start_ns || header.run_start_ns < r->start_ns))
             r->start_ns = header.run_start_ns;
     }
@@ -191,14 +202,20 @@ static size_t without(const char *name, size_t size, const char *end)
                                                                                   : size;
 }
 
-/* NAMEtrace.json, NAME.et, and either compressed or with .part */
-static int is_trace(const struct search *s, const char *name)
+/* Returns the size of the name of a trace (NAMEtrace.json, NAMEtrace_with_counters.json, NAME.et,
+ * and each compressed or with .part) without what differs in a copy. Returns 0 for other names. */
+static size_t stem_size(const struct search *s, const char *name)
 {
     size_t size = without(name, strlen(name), ".part");
+    size_t stem;
 
     size = without(name, without(name, size, ".gz"), ".zst");
-    return without(name, size, "trace.json") != size ||
-           (s->with_chakra && without(name, size, ".et") != size);
+    stem = without(name, size, ".json");
+    if (stem != size) {
+        stem = without(name, stem, SL_JOB_FILES_COUNTERS);
+        return without(name, stem, "trace") != stem ? stem : 0;
+    }
+    return (s->how & SL_JOB_FILES_CHAKRA) && without(name, size, ".et") != size ? size : 0;
 }
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -213,6 +230,7 @@ static int find_files(struct search *s, char *folder)
     FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
     int status = 0;
     FTSENT *entry;
+    size_t size;
 
     if (!walk)
         return sl_args_complain(s->args->command, "cannot search %s: %s", folder, strerror(errno));
@@ -220,13 +238,74 @@ static int find_files(struct search *s, char *folder)
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS)
             status = sl_args_complain(s->args->command, "cannot read %s: %s", entry->fts_path,
                                       strerror(entry->fts_errno));
-        else if (entry->fts_info == FTS_F && is_trace(s, entry->fts_name))
-            status = add(s, entry->fts_path);
+        else if (entry->fts_info == FTS_F && (size = stem_size(s, entry->fts_name)) != 0)
+            status = add(s, entry->fts_path, entry->fts_pathlen - entry->fts_namelen + size);
     }
     fts_close(walk);
     if (!status && !s->files)
         status = sl_args_complain(s->args->command, "no trace in %s or below it", folder);
     return status;
+}
+
+/* ---- copies ---- */
+
+static int has_counters(const struct found *f)
+{
+    return strncmp(f->path + f->stem_size, SL_JOB_FILES_COUNTERS, strlen(SL_JOB_FILES_COUNTERS)) ==
+           0;
+}
+
+/* Returns how far the file is from what the library wrote. */
+static int distance(const struct found *f)
+{
+    size_t size = strlen(f->path);
+    int much = has_counters(f) ? 4 : 0;
+
+    if (without(f->path, size, ".part") != size)
+        return much + 3;
+    if (without(f->path, size, ".zst") != size)
+        return much;
+    return without(f->path, size, ".gz") != size ? much + 1 : much + 2;
+}
+
+static int are_copies(const struct found *a, const struct found *b)
+{
+    size_t from_a = 0, from_b = 0;
+
+    if (a->run != b->run || a->rank != b->rank || a->base_ns != b->base_ns)
+        return 0;
+    if (has_counters(a) != has_counters(b)) {
+        from_a = (size_t)(strrchr(a->path, '/') - a->path);
+        from_b = (size_t)(strrchr(b->path, '/') - b->path);
+    }
+    return a->stem_size - from_a == b->stem_size - from_b &&
+           memcmp(a->path + from_a, b->path + from_b, a->stem_size - from_a) == 0;
+}
+
+/* Leaves out all copies of a window but the one nearest to the library's, and names one of them. */
+static void leave_out_copies(struct search *s)
+{
+    const struct found *left = NULL, *taken = NULL;
+    size_t count = 0;
+
+    for (struct found *f = s->file; f < s->file + s->files; f++) {
+        const struct found *best = f;
+
+        for (const struct found *o = s->file; o < s->file + s->files; o++)
+            if (are_copies(o, f) && distance(o) < distance(best))
+                best = o;
+        if (best == f)
+            continue;
+        f->is_copy = 1;
+        s->run[f->run].files--;
+        left = f;
+        taken = best;
+        count++;
+    }
+    if (count)
+        sl_args_complain(s->args->command, "left out: %zu cop%s of other files%s %s (reading %s)",
+                         count, count == 1 ? "y" : "ies", count == 1 ? ":" : ", such as",
+                         left->path, taken->path);
 }
 
 /* ---- runs ---- */
@@ -244,14 +323,24 @@ static void append(char *list, const char *text)
 }
 
 /* ID (4 files, started 2026-11-25 18:37:01.250 UTC) */
-static void append_run(char *list, const struct job_run *r)
+static void append_run(char *list, const struct job_run *r, const char *comma)
 {
     char text[256], date[SL_FORMAT_SIZE];
 
-    snprintf(text, sizeof(text), "%s%s (%u file%s%s%s)", *list ? ", " : "", r->id, r->files,
+    snprintf(text, sizeof(text), "%s%s (%u file%s%s%s)", *list ? comma : "", r->id, r->files,
              r->files == 1 ? "" : "s", r->start_ns ? ", started " : "",
              r->start_ns ? sl_format_date(date, r->start_ns) : "");
     append(list, text);
+}
+
+/* JOB, run ID (4 files, ...) */
+static void append_job(char *list, const struct job_run *r)
+{
+    if (*list)
+        append(list, "; ");
+    append(list, *r->job ? r->job : "traces without a job");
+    append(list, ", run ");
+    append_run(list, r, "");
 }
 
 /* Lists the runs that are not chosen. `job`: only of this job; NULL: of all jobs. */
@@ -263,7 +352,7 @@ static void list_runs(const struct search *s, char list[LIST_SIZE], const char *
     *list = '\0';
     for (size_t i = 0; i < s->runs; i++)
         if (!s->run[i].is_chosen && (!job || strcmp(s->run[i].job, job) == 0) && runs++ < NAMED_MAX)
-            append_run(list, &s->run[i]);
+            append_run(list, &s->run[i], ", ");
     snprintf(more, sizeof(more), " and %u more", runs - NAMED_MAX);
     if (runs > NAMED_MAX)
         append(list, more);
@@ -275,7 +364,7 @@ static void name_others(const struct search *s, const struct job_run *chosen)
     char left[LIST_SIZE], taken[LIST_SIZE] = "";
 
     list_runs(s, left, chosen->job);
-    append_run(taken, chosen);
+    append_run(taken, chosen, ", ");
     if (*left)
         sl_args_complain(s->args->command,
                          "job %s has several runs: reading the newest, %s; left out: %s; choose "
@@ -291,9 +380,34 @@ static void choose_newest(struct search *s)
             if (strcmp(o->job, r->job) == 0 && is_newer(o, r))
                 r->is_chosen = 0;
     }
+}
+
+/* Leaves only the job whose chosen run is the newest, and names the others. */
+static void choose_newest_job(struct search *s)
+{
+    const struct job_run *newest = NULL;
+    char left[LIST_SIZE] = "", taken[LIST_SIZE] = "";
+    unsigned others = 0;
+
     for (const struct job_run *r = s->run; r < s->run + s->runs; r++)
-        if (r->is_chosen)
-            name_others(s, r);
+        if (r->is_chosen && (!newest || is_newer(r, newest)))
+            newest = r;
+    for (struct job_run *r = s->run; newest && r < s->run + s->runs; r++) {
+        if (!r->is_chosen || strcmp(r->job, newest->job) == 0)
+            continue;
+        r->is_chosen = 0;
+        if (others++ < NAMED_MAX)
+            append_job(left, r);
+    }
+    if (!others)
+        return;
+    append_job(taken, newest);
+    if (others > NAMED_MAX)
+        append(left, " and others");
+    sl_args_complain(s->args->command,
+                     "the folder has several jobs: reading the newest, %s; left out: %s; name the "
+                     "folder of a job to choose it",
+                     taken, left);
 }
 
 /* Chooses the run with this id. The beginning of an id is enough if no other id begins like it. */
@@ -348,12 +462,19 @@ static int expand(struct sl_job_files *out, struct search *s, char *folder)
 
     if (!status)
         status = adopt(s);
+    if (!status)
+        leave_out_copies(s);
     if (!status && s->wanted)
         status = choose_wanted(s, folder);
     else if (!status)
         choose_newest(s);
+    if (!status && (s->how & SL_JOB_FILES_ONE_JOB))
+        choose_newest_job(s);
+    for (size_t i = 0; !status && !s->wanted && i < s->runs; i++)
+        if (s->run[i].is_chosen)
+            name_others(s, &s->run[i]);
     for (size_t i = 0; i < s->files; i++) {
-        if (!status && s->run[s->file[i].run].is_chosen) {
+        if (!status && s->run[s->file[i].run].is_chosen && !s->file[i].is_copy) {
             if (put(out, s->file[i].path) != 0)
                 status = no_memory(s);
         } else {
@@ -366,13 +487,13 @@ static int expand(struct sl_job_files *out, struct search *s, char *folder)
 }
 
 int sl_job_files_find(struct sl_job_files *out, const struct sl_args *args, const char *run,
-                      int with_chakra)
+                      unsigned how)
 {
     int status = 0, folders = 0;
 
     *out = (struct sl_job_files){0};
     for (int i = 0; !status && i < args->operands; i++) {
-        struct search s = {.args = args, .wanted = run, .with_chakra = with_chakra};
+        struct search s = {.args = args, .wanted = run, .how = how};
         struct stat st;
 
         if (stat(args->operand[i], &st) == 0 && S_ISDIR(st.st_mode)) {

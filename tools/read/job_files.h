@@ -16,6 +16,9 @@
 
 #include "args/args.h"
 
+/* `report --augment` writes NAME.trace_with_counters.json.gz. */
+#define SL_JOB_FILES_COUNTERS "_with_counters"
+
 /* The entry of --run for a command's table of options. */
 #define SL_JOB_FILES_RUN                                                                           \
     {                                                                                              \
@@ -27,10 +30,16 @@ struct sl_job_files {
     size_t count;
 };
 
-/* Expands the operands. `run` is the value of --run, or NULL. `with_chakra`: also execution traces.
+enum sl_job_files_flag {
+    SL_JOB_FILES_CHAKRA = 1, /* also execution traces */
+    SL_JOB_FILES_ONE_JOB = 2 /* of a folder with several jobs only the one with the newest run, for
+                                commands that put the files of a rank together */
+};
+
+/* Expands the operands. `run` is the value of --run, or NULL. `how`: flags of sl_job_files_flag.
  * Returns 0, or the exit status after a line on stderr. */
 int sl_job_files_find(struct sl_job_files *out, const struct sl_args *args, const char *run,
-                      int with_chakra);
+                      unsigned how);
 /* Returns the rank in the file's header, or -1. */
 int64_t sl_job_files_rank(const char *path);
 

@@ -63,11 +63,19 @@ static void add(const struct sl_recording *r, const struct sl_interval *i, struc
     row[AFTER_SYNC] = sl_cell_number(i->after_sync_ns);
 }
 
+/* Without --steps, also the time between steps has rows, so that all recorded time is there. */
 static void make(const struct sl_report *report, struct sl_table *out)
 {
-    for (size_t i = 0; i < report->recordings.count; i++)
-        for (size_t k = 0; k < report->parts[i].intervals; k++)
-            add(&report->recordings.of[i], &report->parts[i].interval[k], out);
+    for (size_t i = 0; i < report->recordings.count; i++) {
+        const struct sl_recording *r = &report->recordings.of[i];
+
+        for (size_t k = 0; k < report->parts[i].intervals; k++) {
+            const struct sl_interval *in = &report->parts[i].interval[k];
+
+            if (!sl_report_chooses_steps(report) || sl_report_counts_step(report, r, in->step))
+                add(r, in, out);
+        }
+    }
 }
 
 const struct sl_metric sl_metric_parts = {

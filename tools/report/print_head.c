@@ -100,12 +100,14 @@ void sl_report_print_head(FILE *f, const struct sl_report *report,
         fprintf(f, "x %s", h->device[0].name);
     else
         fprintf(f, "GPU%s", devices == 1 ? "" : "s");
-    if (findings->time.steps)
-        sl_format_about(span, findings->time.length_ns / findings->time.steps);
     if (step_range(report, &first, &last))
-        fprintf(f, "; steps %" PRIu64 "..%" PRIu64 ", %s each", first, last, span);
+        fprintf(f, "; steps %" PRIu64 "..%" PRIu64, first, last);
     else if (findings->time.steps)
-        fprintf(f, "; no steps, %s", span);
+        fputs("; no steps", f);
+    if (findings->time.length_ns) {
+        sl_format_about(span, findings->time.length_ns / findings->time.steps);
+        fprintf(f, ", %s%s", span, sl_report_has_steps(report) ? " each" : "");
+    }
     if (dropped)
         fprintf(f, "; %s records were lost", sl_format_count(number, dropped));
     else
@@ -143,11 +145,41 @@ const char *sl_screen_loss(enum sl_part part)
     return names[part];
 }
 
+/* Says why there is no time that could be divided. */
+static void put_nothing(FILE *f, const struct sl_report *report,
+                        const struct sl_report_findings *findings)
+{
+    const struct sl_recordings *all = &report->recordings;
+    uint64_t left_out = 0;
+    char number[SL_FORMAT_SIZE];
+    size_t ops = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        ops += all->of[i].ops;
+        left_out += all->of[i].left_out;
+    }
+    if (findings->time.steps)
+        fputs("All GPU operations in the chosen steps have a length of 0", f);
+    else if (left_out && !ops)
+        fprintf(f,
+                "No GPU operation could be read, and events with impossible ids or times were "
+                "left out (%s)",
+                sl_format_count(number, left_out));
+    else
+        fprintf(f, "No GPU operation in the %s",
+                ops || sl_report_has_steps(report) ? "chosen steps" : "recording");
+    fputs(", so there is nothing to report.", f);
+}
+
 void sl_report_print_verdict(FILE *f, const struct sl_report *report,
                              const struct sl_report_findings *findings)
 {
     const struct sl_report_time *t = &findings->time;
 
+    if (t->length_ns == 0) {
+        put_nothing(f, report, findings);
+        return;
+    }
     fprintf(f, "%s: the GPUs compute %.0f %% of %s", verdict(findings->bound),
             sl_screen_percent(t->part_ns[SL_PART_COMPUTE], t->length_ns),
             sl_report_has_steps(report) ? "a step" : "the time");

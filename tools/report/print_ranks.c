@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/grow.h"
+#include "read/grow.h"
 #include "report/print.h"
 #include "report/screen.h"
 

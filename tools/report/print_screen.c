@@ -255,12 +255,10 @@ static void put_top(FILE *f, const struct sl_report *report,
 
     put_sentence(f, report, findings, sl_short_name(shorter, TITLE_WIDTH, title, strlen(title)),
                  sl_report_print_head);
-    if (findings->time.length_ns == 0) {
-        fputs("\n No GPU operation in the chosen steps, so there is nothing to report.\n", f);
-        return;
-    }
     fputs("\n", f);
     put_sentence(f, report, findings, "", sl_report_print_verdict);
+    if (findings->time.length_ns == 0)
+        return;
     put_paragraph(f, findings->launches);
     if (covered_percent(report) < MOST_COVERED)
         fprintf(

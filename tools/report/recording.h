@@ -134,6 +134,7 @@ struct sl_recording {
     uint64_t late_ns;
     int has_sync_rows; /* 1: the file has rows of CUDA's synchronization, or edges of waits */
     int status;        /* 1: only a part of the file was read; the command has said so */
+    uint64_t left_out; /* events with impossible ids or times */
 };
 
 /* Facts that are kept only if a wanted metric needs them. */

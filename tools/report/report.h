@@ -46,6 +46,12 @@ static inline int sl_report_counts_part(const struct sl_report *report,
     return sl_report_counts_step(report, r, part % 2 ? part / 2 + 1 : 0);
 }
 
+/* Returns 1 if --steps chose steps. */
+static inline int sl_report_chooses_steps(const struct sl_report *report)
+{
+    return report->first_step != 0 || report->last_step != UINT64_MAX;
+}
+
 /* Returns 1 if the stream counts, because it is chosen. */
 static inline int sl_report_counts_stream(const struct sl_report *report, uint32_t stream)
 {
