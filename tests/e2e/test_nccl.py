@@ -91,6 +91,20 @@ def test_users_plugin_is_named(tmp_path):
     assert sum("NCCL_PROFILER_PLUGIN is set" in line for line in run.said()) == 1
 
 
+@pytest.mark.parametrize("how", ["variable", "library path", "network plugin"])
+def test_other_plugin_takes_precedence(tmp_path, how):
+    other = harness.BUILD / "tests" / "e2e" / "other_plugin" / "libnccl-profiler.so"
+    net = tmp_path / "libnccl-net-test.so"
+    net.write_bytes(other.read_bytes())
+    options = {"variable": {"NCCL_PROFILER_PLUGIN": str(other)}, "library path": {"LD_LIBRARY_PATH": str(other.parent)},
+               "network plugin": {}}[how]
+    run = go(tmp_path, *[f"load={net}"] * (how == "network plugin"), "init", "all", log="info", **options)
+    said = "NCCL_PROFILER_PLUGIN is set" if how == "variable" else "NCCL has another profiler plugin"
+    assert sum(said in line for line in run.said()) == 1, run.stderr
+    assert run.stderr.count("other plugin\n") == (0 if how == "network plugin" else 2)
+    assert not any(described(row) for row in run.trace().of("kernel"))
+
+
 def test_environment_is_unchanged(tmp_path):
     """The plugin is loaded without a variable that the process or its children could see."""
     run = harness.run(tmp_path, sys.executable, "-c", "import ctypes, os\n"

@@ -1,6 +1,7 @@
 """Makes collectives with NCCL on two devices of this process, by ctypes. The arguments are steps, in order:
 init (two communicators), destroy, all (each function once, outside of groups), group (several functions in one group),
-count=N (elements of the following calls), open and close (a window of syncline), fork (a child that makes collectives
+count=N (elements of the following calls), load=FILE (a
+library), open and close (a window of syncline), fork (a child that makes collectives
 of its own communicators), sync."""
 import ctypes
 import os
@@ -121,6 +122,8 @@ def main():
     for step in sys.argv[1:]:
         if step.startswith("count="):
             count = int(step[6:])
+        elif step.startswith("load="):
+            ctypes.CDLL(step[5:])
         elif step.startswith("half:"):  # a window opens between the calls of a group
             check(nccl.ncclGroupStart())
             on(0)
