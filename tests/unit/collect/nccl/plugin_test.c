@@ -140,6 +140,26 @@ static void mask_is_set_in_windows_only(void **state)
     sl_nccl_plugin_finalize(context);
 }
 
+/* NCCL 2.27 has no launch events, so it is asked for nothing. Its type has 8 bits. */
+static void version_4_is_asked_for_nothing(void **state)
+{
+    static int other = 5; /* a mask of NCCL is written as long as the process lives */
+    struct sl_nccl_descriptor d = coll(NULL, "AllReduce", 1);
+    void *context = NULL, *handle = NULL;
+
+    d.type |= 0xa5a5a500;
+    sl_nccl_plugin_enable(1);
+    assert_int_equal(sl_nccl_plugin_init_v4(&context, &other, "name", 7, 1, 2, 1, NULL), 0);
+    assert_int_equal(other, 0);
+    assert_int_equal(sl_nccl_plugin_start_v4(context, &handle, &d), 0);
+    assert_non_null(handle);
+    assert_int_equal(sl_nccl_plugin_end(handle), 0);
+    assert_int_equal(read_all(), 1);
+    assert_int_equal(last[0].record.parts, SL_NCCL_RECORD_COLL);
+    sl_nccl_plugin_enable(0);
+    sl_nccl_plugin_finalize(context);
+}
+
 static void version_7_needs_nccl_2_31(void **state)
 {
     void *context = &mask;
@@ -314,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mask_is_set_in_windows_only),
+        cmocka_unit_test(version_4_is_asked_for_nothing),
         cmocka_unit_test(version_7_needs_nccl_2_31),
         cmocka_unit_test(kernels_are_described),
         cmocka_unit_test(unreadable_texts_are_left_out),
