@@ -29,6 +29,12 @@ enum sl_torch_ops_mode {
     SL_TORCH_OPS_FULL, /* record the inputs of each operator, too */
 };
 
+/* Values of SYNCLINE_NCCL: what NCCL's profiler interface is asked for */
+enum sl_nccl_level {
+    SL_NCCL_OFF,
+    SL_NCCL_CALLS, /* calls, launches, and the collectives and messages in each launched kernel */
+};
+
 /* Values of SYNCLINE_DETAIL */
 enum sl_detail {
     SL_DETAIL_LEAN,

@@ -174,11 +174,38 @@ static int read_object(struct object *o, const struct dl_phdr_info *info)
     return o->strings && o->symbols && o->gnu_hash ? 0 : -1;
 }
 
+/* Returns whether the object defines and exports a function. The layout of the hash table: number
+ * of buckets, first hashed symbol, words of the Bloom filter, its shift, the filter, the buckets,
+ * and a hash for each hashed symbol, whose lowest bit marks the end of a bucket. */
+static int exports(const struct object *o, const char *name)
+{
+    uint32_t hash = 5381, buckets = o->gnu_hash[0], first = o->gnu_hash[1];
+    const uint32_t *bucket = o->gnu_hash + 4 + 2 * (size_t)o->gnu_hash[2];
+    const uint32_t *hashes = bucket + buckets;
+    uint32_t at;
+
+    for (const char *c = name; *c; c++)
+        hash = hash * 33 + (unsigned char)*c;
+    at = buckets ? bucket[hash % buckets] : 0;
+    if (at < first || at == 0)
+        return 0;
+    for (;; at++) {
+        uint32_t there = hashes[at - first];
+
+        if ((there | 1) == (hash | 1) && o->symbols[at].st_shndx != SHN_UNDEF &&
+            strcmp(o->strings + o->symbols[at].st_name, name) == 0)
+            return 1;
+        if (there & 1)
+            return 0;
+    }
+}
+
 static int is_within(const struct sl_import *import, const struct object *o)
 {
     uintptr_t address = (uintptr_t)import->within;
 
-    return !address || (address >= o->begin && address < o->end);
+    return (!address || (address >= o->begin && address < o->end)) &&
+           (!import->exporting || exports(o, import->exporting));
 }
 
 static int is_meant(const struct visit *v, const struct object *o)

@@ -22,9 +22,11 @@ struct sl_import {
     /* The function's address. A slot that holds another function of this name, for example from a
      * second copy of the library, is left unchanged. NULL: any function of this name. */
     void *function;
-    const void *within;  /* an address inside the only object to search; NULL: all objects */
-    unsigned slots;      /* slots found by this call */
-    unsigned redirected; /* found slots that now hold `instead` */
+    const void *within;    /* an address inside the only object to search; NULL: all objects */
+    const char *exporting; /* only objects that define and export this function are searched; NULL:
+                            * all objects */
+    unsigned slots;        /* slots found by this call */
+    unsigned redirected;   /* found slots that now hold `instead` */
 };
 
 /* Searches the slots of all loaded objects for these functions. A slot is left unchanged if it

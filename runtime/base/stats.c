@@ -88,6 +88,10 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
                                "operators evicted before all calls inside them had arrived; those "
                                "calls name no operator"},
     [SL_STAT_OPS_INPUTS_LOST] = {"ops_inputs_lost", "operators without all of their inputs"},
+    [SL_STAT_COLLECTIVES] = {"nccl_launches", "launches that NCCL described"},
+    [SL_STAT_COLLECTIVES_LOST] = {"nccl_unjoined",
+                                  "collectives reported by NCCL that no launch shows"},
+    [SL_STAT_NCCL_ODD] = {"nccl_odd_events", "calls of the profiler plugin that did not fit"},
     [SL_STAT_CHAKRA_NODES] = {"chakra_nodes", "nodes written to execution traces"},
     [SL_STAT_CHAKRA_EDGES] = {"chakra_edges", "sync edges written to execution traces"},
     [SL_STAT_CHAKRA_EDGES_LEFT_OUT] =

@@ -57,6 +57,9 @@ enum sl_stat {
                        * full */
     SL_STAT_OPS_FORGOTTEN,
     SL_STAT_OPS_INPUTS_LOST,
+    SL_STAT_COLLECTIVES,
+    SL_STAT_COLLECTIVES_LOST,
+    SL_STAT_NCCL_ODD,
     SL_STAT_CHAKRA_NODES,
     SL_STAT_CHAKRA_EDGES,
     SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* this counter includes edges for which there was no memory */

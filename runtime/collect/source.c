@@ -14,6 +14,9 @@
 #include "collect/cupti/graph_nodes.h"
 #include "collect/lane/lane_read.h"
 #include "collect/lane/step.h"
+#include "collect/nccl/load.h"
+#include "collect/nccl/plugin.h"
+#include "collect/nccl/read.h"
 #include "collect/nvtx/calls.h"
 #include "collect/nvtx/cuda.h"
 #include "collect/nvtx/getenv_hook.h"
@@ -236,10 +239,61 @@ static void enable_python(const struct sl_source_setup *setup, int on)
         boot_python(setup);
 }
 
+/* ---- NCCL ---- */
+
+static void offer_nccl(const struct sl_source_setup *setup)
+{
+    if (setup->config->nccl != SL_NCCL_OFF)
+        sl_nccl_load_offer();
+}
+
+static void attach_nccl(const struct sl_source_setup *setup)
+{
+    sl_nccl_plugin_level(setup->config->nccl);
+    if (setup->records_at_once)
+        sl_nccl_plugin_enable(1);
+    offer_nccl(setup);
+}
+
+static void enable_nccl(const struct sl_source_setup *setup, int on)
+{
+    (void)setup;
+    sl_nccl_plugin_enable(on);
+}
+
+static int open_nccl(void **reader, const struct sl_source_reading *reading)
+{
+    const struct sl_nccl_read_options opt = {.names = reading->names,
+                                             .launches = reading->launches,
+                                             .texts_bytes = reading->launch_texts_bytes};
+    struct sl_nccl_read *r = NULL;
+    int err = reading->launches ? sl_nccl_read_create(&r, &opt) : 0;
+
+    *reader = r;
+    return err;
+}
+
+static void close_nccl(void *reader)
+{
+    sl_nccl_read_destroy(reader);
+}
+
+static void read_nccl(void *reader, uint32_t thread, const struct sl_lane_record *record,
+                      uint64_t ns)
+{
+    sl_nccl_read_record(reader, thread, record, ns);
+}
+
+static void count_nccl(const void *reader, struct sl_source_lost *lost)
+{
+    lost->launches += sl_nccl_read_lost(reader);
+    lost->odd += sl_nccl_plugin_odd();
+}
+
 /* ---- the table ---- */
 
 /* Sources are attached in this order: NVTX creates the lanes, Python makes lines available, and
- * then PyTorch records operators with their lines. */
+ * then PyTorch records operators with their lines. NCCL is independent of these. */
 static const struct source sources[] = {
     {
         .name = "NVTX ranges",
@@ -271,6 +325,17 @@ static const struct source sources[] = {
         .read = read_torch,
         .done = done_torch,
         .count = count_torch,
+    },
+    {
+        .name = "NCCL's collectives",
+        .attach = attach_nccl,
+        .rescan = offer_nccl,
+        .enable = enable_nccl,
+        .stop = sl_nccl_plugin_stop,
+        .open = open_nccl,
+        .close = close_nccl,
+        .read = read_nccl,
+        .count = count_nccl,
     },
 };
 

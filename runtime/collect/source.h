@@ -1,6 +1,6 @@
 /*
  * source.h - one table of the sources that report what the program does on the CPU: NVTX, PyTorch,
- * Python.
+ * Python, NCCL.
  *
  * A source is a folder below collect/ and an entry of the table in source.c. Callers start, scan,
  * enable, read and stop all sources through these functions, and do not need to know which sources
@@ -23,6 +23,7 @@
 #include "base/intern.h"
 #include "control/config.h"
 #include "event/event.h"
+#include "event/launches.h"
 #include "event/named.h"
 #include "event/ops.h"
 #include "event/range.h"
@@ -77,9 +78,11 @@ struct sl_source_reading {
     struct sl_intern *details; /* table for details of operators (event/op_detail.h); NULL: not
                                 * wanted */
     struct sl_ranges *ranges;
-    struct sl_ops *ops;       /* receives PyTorch operators; NULL: not wanted */
-    size_t range_texts_bytes; /* maximum bytes of interned texts of ranges */
-    size_t op_names_bytes;    /* maximum bytes of interned names of operators */
+    struct sl_ops *ops;           /* receives PyTorch operators; NULL: not wanted */
+    struct sl_launches *launches; /* receives NCCL's launches; NULL: not wanted */
+    size_t range_texts_bytes;     /* maximum bytes of interned texts of ranges */
+    size_t op_names_bytes;        /* maximum bytes of interned names of operators */
+    size_t launch_texts_bytes;    /* maximum bytes of interned texts about launches */
     void *user;
     /* Receives marks, and names of tracks that belong to no thread. */
     void (*sink)(void *user, const struct sl_event *ev);
@@ -91,9 +94,11 @@ struct sl_source_reading {
 };
 
 struct sl_source_lost {
-    uint64_t ranges; /* number of ranges without their text, and of ranges not recorded */
-    uint64_t ops;    /* number of operators without a name */
-    uint64_t inputs; /* number of operators that lack some or all of their inputs */
+    uint64_t ranges;   /* number of ranges without their text, and of ranges not recorded */
+    uint64_t ops;      /* number of operators without a name */
+    uint64_t inputs;   /* number of operators that lack some or all of their inputs */
+    uint64_t launches; /* number of NCCL's collectives that no kernel shows */
+    uint64_t odd;      /* number of NCCL's calls of the plugin that made no sense */
 };
 
 struct sl_source_readers;

@@ -30,6 +30,7 @@ _Static_assert(sizeof(enum sl_detail) == sizeof(int), "an enum field is an int")
 _Static_assert(sizeof(enum sl_cupti_api_choice) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_torch_ops_mode) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_chakra_files) == sizeof(int), "an enum field is an int");
+_Static_assert(sizeof(enum sl_nccl_level) == sizeof(int), "an enum field is an int");
 
 static const struct sl_option_word kind_words[] = {
     {"kernel", SL_CUPTI_KERNEL, "kernels"},
@@ -87,6 +88,13 @@ static const struct sl_option_word chakra_words[] = {
     {"zstd", SL_CHAKRA_ZSTD,
      "`.et.zst` at zstd's level -3, whatever SYNCLINE_COMPRESSION says; `syncline convert X.et.zst "
      "--to chakra -o X.et` decompresses it"},
+    {NULL, 0, NULL},
+};
+
+static const struct sl_option_word nccl_words[] = {
+    {"off", SL_NCCL_OFF, "NCCL does not load syncline's profiler plugin"},
+    {"calls", SL_NCCL_CALLS,
+     "NCCL's calls, and what each of its kernels does: communicator, size, algorithm, protocol"},
     {NULL, 0, NULL},
 };
 
@@ -291,6 +299,10 @@ const struct sl_option sl_config_table[] = {
      "not all arrived, the rest for shapes and values of inputs. Past the limit, some calls have "
      "no operator, and some operators have no inputs; both losses are counted.",
      FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL, INVALID_IS_DEFAULT},
+    {"SYNCLINE_NCCL", SL_OPTION_CHOICE, "calls", "off, calls",
+     "What NCCL 2.28 and later report about collectives, through NCCL's profiler plugin interface "
+     "(docs/nccl.md). A profiler plugin of your own (`NCCL_PROFILER_PLUGIN`) takes precedence.",
+     FIELD(nccl), 0, 0, nccl_words, "off", "NCCL does not load syncline's profiler plugin"},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a new file",
      "For developers. syncline also writes the unchanged CUPTI buffers to this file, so that the "
      "run can be replayed (docs/cupti-dump.md). `%p` becomes the process id. The file has at most "

@@ -72,6 +72,7 @@ struct sl_config {
     uint64_t source_depth;              /* SYNCLINE_SOURCE_DEPTH */
     enum sl_torch_ops_mode ops;         /* SYNCLINE_OPS */
     uint64_t ops_memory_bytes;          /* SYNCLINE_OPS_MEMORY */
+    enum sl_nccl_level nccl;            /* SYNCLINE_NCCL */
     char dump_cupti[1024];              /* SYNCLINE_DUMP_CUPTI; "" means no dump */
 
     /* not options */

@@ -83,6 +83,11 @@ enum sl_event_kind {
     /* from a forward to a backward operator with the same sequence number; also uses `arrow` */
     SL_EV_FLOW_BACK,
 
+    /* What a launching call and its kernel do, as NCCL reports it. Pushed before the call's event.
+     * Uses correlation, start_ns and end_ns (of the call), name (interned JSON members) and
+     * `u.collective`. */
+    SL_EV_COLLECTIVE,
+
     /* Metadata events. Each is pushed before the first event that needs the metadata. */
     SL_EV_META_PROCESS, /* uses name */
     SL_EV_META_THREAD,  /* uses thread, name, u.meta.pid */
@@ -302,6 +307,10 @@ struct sl_event {
         struct {
             uint64_t id, other;
         } node;
+        struct {
+            uint64_t number; /* UINT64_MAX: none */
+            uint64_t pad;
+        } collective;
         struct {
             uint32_t number;          /* number of the window in the process, from 1 */
             uint8_t reason;           /* enum sl_window_reason */

@@ -265,6 +265,7 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
         goto fail_outputs;
     sl_pipeline_ranges_create(p);
     sl_pipeline_ops_create(p);
+    sl_pipeline_launches_create(p);
     sl_pipeline_lanes_create(p);
     err = start_writer(p);
     if (err)
@@ -274,6 +275,7 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
 
 fail_writer:
     sl_source_readers_destroy(p->readers);
+    sl_launches_destroy(p->launches);
     sl_ops_destroy(p->ops);
     sl_ranges_destroy(p->ranges);
     sl_outputs_destroy(&p->outputs);

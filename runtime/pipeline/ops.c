@@ -45,6 +45,10 @@ void sl_pipeline_ops_count(const struct sl_pipeline *p)
 {
     struct sl_ops_counts counts;
 
+    sl_stats_set(SL_STAT_COLLECTIVES_LOST, p->lost_by_sources.launches);
+    sl_stats_set(SL_STAT_NCCL_ODD, p->lost_by_sources.odd);
+    if (p->launches && sl_launches_any(p->launches))
+        sl_assemble_hold_operations(p->assemble);
     if (!p->ops)
         return;
     sl_ops_get_counts(p->ops, &counts);
@@ -69,6 +73,27 @@ uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
     return for_thread;
 }
 
+void sl_pipeline_ops_launch(struct sl_pipeline *p, const struct sl_event *call)
+{
+    struct sl_event ev = {.kind = SL_EV_COLLECTIVE,
+                          .start_ns = call->start_ns,
+                          .end_ns = call->end_ns,
+                          .correlation = call->correlation};
+    const struct sl_launch_about *about;
+
+    if (!p->launches || !(call->flags & SL_EVF_LAUNCH) ||
+        (call->kind != SL_EV_RUNTIME && call->kind != SL_EV_DRIVER) ||
+        !sl_outlet_in_window(p, call))
+        return;
+    about = sl_launches_find(p->launches, call->thread, call->start_ns);
+    if (!about || !about->text)
+        return;
+    ev.name = about->text;
+    ev.u.collective.number = about->number;
+    sl_stats_add(SL_STAT_COLLECTIVES, 1);
+    sl_outlet_push(p, &ev);
+}
+
 void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns)
 {
     if (!p->ops || !p->used)
@@ -90,4 +115,11 @@ void sl_pipeline_ops_create(struct sl_pipeline *p)
     if (p->details && p->ranges && sl_ops_create(&p->ops, &ops) != 0)
         sl_log(SL_LOG_WARN, "not enough memory for PyTorch operators: the trace has none; lower "
                             "SYNCLINE_OPS_MEMORY");
+}
+
+void sl_pipeline_launches_create(struct sl_pipeline *p)
+{
+    if (p->opt.config->nccl != SL_NCCL_OFF && p->ranges && sl_launches_create(&p->launches) != 0)
+        sl_log(SL_LOG_WARN, "not enough memory for NCCL's collectives: their kernels do not show "
+                            "them; lower SYNCLINE_MEMORY");
 }

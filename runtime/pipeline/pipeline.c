@@ -52,6 +52,7 @@ int sl_pipeline_assembled(void *user, const struct sl_event *ev)
     p->any_row = 1;
     if (!p->opening.kind)
         sl_outlet_early_rows(p);
+    sl_pipeline_ops_launch(p, &tied);
     sl_outlet_row(p, &tied);
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "collect/source.h"
 #include "event/assemble.h"
 #include "event/device.h"
+#include "event/launches.h"
 #include "event/ops.h"
 #include "event/range.h"
 #include "event/ring.h"
@@ -59,6 +60,7 @@ struct sl_pipeline {
     struct sl_ranges *ranges;          /* NULL: no memory */
     struct sl_ops *ops;                /* NULL: PyTorch operators are off, or no memory */
     struct sl_intern *details;         /* details of operators; NULL: none */
+    struct sl_launches *launches;      /* NCCL's launches; NULL: off, or no memory */
     struct sl_source_readers *readers; /* NULL: no memory for readers of lanes, or for ranges */
     struct sl_source_lost lost_by_sources;
     void (*decoded)(void *pipeline, const struct sl_event *ev); /* the decoder's sink */
@@ -157,6 +159,11 @@ void sl_pipeline_ops_create(struct sl_pipeline *p);
 void sl_pipeline_ops_count(const struct sl_pipeline *p);
 /* Stores in a call the operator around the call; see sl_ops_call(). */
 uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev);
+/* Call before the event of a call is passed on. If NCCL described the call's launch, passes on that
+ * description. */
+void sl_pipeline_ops_launch(struct sl_pipeline *p, const struct sl_event *call);
+/* Must precede sl_pipeline_lanes_create(). */
+void sl_pipeline_launches_create(struct sl_pipeline *p);
 void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns);
 
 /* lanes.c: does nothing if ranges and operators are off. */

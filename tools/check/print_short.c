@@ -118,8 +118,9 @@ static void print_categories(FILE *f, const struct sl_tally *t)
 static int is_amount(const char *name)
 {
     static const enum sl_stat amounts[] = {
-        SL_STAT_RECORDS, SL_STAT_EVENTS_WRITTEN, SL_STAT_RANGES,       SL_STAT_OPS,
-        SL_STAT_EDGES,   SL_STAT_EDGES_RELEASED, SL_STAT_CHAKRA_NODES, SL_STAT_CHAKRA_EDGES};
+        SL_STAT_RECORDS,      SL_STAT_EVENTS_WRITTEN, SL_STAT_RANGES,
+        SL_STAT_OPS,          SL_STAT_EDGES,          SL_STAT_EDGES_RELEASED,
+        SL_STAT_CHAKRA_NODES, SL_STAT_CHAKRA_EDGES,   SL_STAT_COLLECTIVES};
 
     for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++)
         if (strcmp(name, sl_stats_name(amounts[i])) == 0)

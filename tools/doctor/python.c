@@ -20,6 +20,8 @@
 #include "doctor/host.h"
 
 #define PYTHON_TIMEOUT_MS 20000
+#define NCCL_2_28         22800
+#define NCCL_PATH_MOST    254 /* longest path of a plugin, in bytes */
 
 /* Prints the interpreter, and the versions of PyTorch and of its NCCL. PyTorch is not imported,
  * because the import takes seconds. */
@@ -210,11 +212,46 @@ static void check_observer(struct sl_doctor *h, const struct python *p, const ch
         p->torch, p->program);
 }
 
-static void check_nccl(struct sl_doctor *h, const struct python *p)
+/* Adds whether NCCL would load our profiler plugin. `version` is such as 22809. */
+static void check_nccl_plugin(struct sl_doctor *h, const struct sl_config *config, int version)
+{
+    const char *users = getenv("NCCL_PROFILER_PLUGIN");
+    char named[PATH_MAX];
+    void *other = NULL;
+
+    if (config->nccl == SL_NCCL_OFF) {
+        sl_doctor_add(h, SL_DOCTOR_OK, "nccl", "",
+                      "SYNCLINE_NCCL is off: NCCL is not asked about collectives");
+    } else if (version < NCCL_2_28) {
+        sl_doctor_add(h, SL_DOCTOR_NOTE, "nccl", "use NCCL 2.28 or later",
+                      "before 2.28, NCCL does not report the launches of its kernels, so kernels "
+                      "lack its algorithm and protocol");
+    } else if (users && *users && (!realpath(users, named) || strcmp(named, h->library) != 0)) {
+        sl_doctor_add(h, SL_DOCTOR_NOTE, "nccl", "unset NCCL_PROFILER_PLUGIN",
+                      "NCCL_PROFILER_PLUGIN=%s: NCCL does not load syncline's profiler plugin",
+                      users);
+    } else if (strlen(h->library) > NCCL_PATH_MOST) {
+        sl_doctor_add(h, SL_DOCTOR_NOTE, "nccl", "install syncline in a folder with a short path",
+                      "NCCL cuts paths of over %d bytes, so it cannot load %s", NCCL_PATH_MOST,
+                      h->library);
+    } else if ((other = dlopen("libnccl-profiler.so", RTLD_LAZY | RTLD_LOCAL))) {
+        sl_doctor_add(
+            h, SL_DOCTOR_NOTE, "nccl", "remove the file from the library path",
+            "libnccl-profiler.so is on the library path: NCCL loads it and not syncline's "
+            "profiler plugin");
+        dlclose(other);
+    } else {
+        sl_doctor_add(h, SL_DOCTOR_OK, "nccl", "",
+                      "NCCL loads syncline's profiler plugin, unless nccl.conf or a network plugin "
+                      "names another");
+    }
+}
+
+static void check_nccl(struct sl_doctor *h, const struct sl_config *config, const struct python *p)
 {
     void *library = *p->nccl ? NULL : dlopen("libnccl.so.2", RTLD_LAZY | RTLD_LOCAL);
     int (*get_version)(int *) = NULL;
-    int version = 0;
+    int version = 0, part[3];
 
     if (library)
         *(void **)&get_version = dlsym(library, "ncclGetVersion");
@@ -229,6 +266,10 @@ static void check_nccl(struct sl_doctor *h, const struct python *p)
                       p->nccl);
     else
         sl_doctor_add(h, SL_DOCTOR_OK, "nccl", "", "no NCCL found: jobs on one GPU need none");
+    if (sscanf(p->nccl, "%d.%d.%d", &part[0], &part[1], &part[2]) == 3)
+        version = part[0] * 10000 + part[1] * 100 + part[2];
+    if (version)
+        check_nccl_plugin(h, config, version);
 }
 
 void sl_doctor_python(struct sl_doctor *h, const struct sl_config *config)
@@ -246,5 +287,5 @@ void sl_doctor_python(struct sl_doctor *h, const struct sl_config *config)
         sl_doctor_add(h, SL_DOCTOR_OK, "torch", "", "there is no python3 on the path");
     else if (has_home)
         check_observer(h, &python, home);
-    check_nccl(h, &python);
+    check_nccl(h, config, &python);
 }

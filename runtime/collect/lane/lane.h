@@ -75,6 +75,7 @@ enum sl_lane_what {
                            * SL_LANE_OPS operators ago; aux and one word: the operator's handle */
     SL_LANE_OP_NODE,      /* the innermost operator created a CUDA graph node; one word: the node's
                            * id */
+    SL_LANE_NCCL,         /* an event of NCCL (collect/nccl/plugin.h) */
 };
 
 /* Parts after a record's header, in this order. */

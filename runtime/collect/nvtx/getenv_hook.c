@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/import_slot.h"
+#include "base/getenv_answer.h"
 #include "base/loader.h"
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
@@ -75,28 +75,14 @@ int sl_nvtx_has_other_tool(void)
     return atomic_load(&invite.other_tool);
 }
 
-/* Replaces getenv() in objects that have a copy of NVTX. Returning a constant string is safe,
- * because NVTX only reads the string. */
-static char *answer(const char *name)
+static const char *our_path(void)
 {
-    char *value = getenv(name);
-    const char *path = atomic_load(&invite.path);
-
-    if (path && (!value || !*value) && strcmp(name, VARIABLE) == 0)
-        return (char *)(uintptr_t)path;
-    return value;
+    return atomic_load(&invite.path);
 }
 
 void sl_nvtx_getenv_hook_add_object(const void *inside)
 {
-    /* The function is identified by its address and not by dlsym(), because the caller holds the
-     * lock of the linker's list of objects. dlsym() would wait for a thread that is loading an
-     * object, and that thread would wait for the list. */
-    struct sl_import import = {.name = "getenv",
-                               .instead = (void *)(uintptr_t)answer,
-                               .function = (void *)(uintptr_t)getenv,
-                               .within = inside};
-
-    if (atomic_load(&invite.path) && !atomic_load(&invite.invited))
-        sl_import_redirect(&import, 1);
+    if (atomic_load(&invite.path) && !atomic_load(&invite.invited) &&
+        sl_getenv_answer(VARIABLE, our_path) == 0)
+        sl_getenv_answer_in(inside);
 }

@@ -87,6 +87,9 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev,
     case SL_EV_CUDA_EVENT:
         sl_kineto_cuda_event(k, ev);
         return;
+    case SL_EV_COLLECTIVE:
+        sl_kineto_launched(k, ev);
+        return;
     case SL_EV_FLOW:
     case SL_EV_FLOW_BACK:
         if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
@@ -187,6 +190,7 @@ static size_t areas(struct sl_kineto *k, char *memory)
     TAKE(wait_key, SL_KINETO_WAITS);
     TAKE(match, SL_KINETO_MATCHES);
     TAKE(call, SL_KINETO_CALLS);
+    TAKE(launched, SL_KINETO_COLLECTIVES);
     TAKE(captures.capture, SL_CAPTURES);
     TAKE(place, SL_KINETO_NAMES);
 #undef TAKE

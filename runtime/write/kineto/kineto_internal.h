@@ -50,6 +50,8 @@ enum {
     SL_KINETO_CALLS = 65536,
     /* number of collectives whose kernels may still arrive; a power of two */
     SL_KINETO_COMMS = 4096,
+    /* number of entries for calls that NCCL described, a power of two */
+    SL_KINETO_COLLECTIVES = 16384,
 };
 
 /* The row being written. */
@@ -109,6 +111,12 @@ struct sl_kineto_comm {
     uint32_t seq, batch;
 };
 
+/* What NCCL reported about a launching call. */
+struct sl_kineto_collective {
+    uint64_t correlation, number;
+    uint32_t text; /* interned JSON members */
+};
+
 struct sl_kineto {
     struct sl_kineto_options opt;
     struct sl_trace_meta meta;
@@ -120,7 +128,8 @@ struct sl_kineto {
     unsigned waits;
     struct sl_kineto_call *call;                 /* SL_KINETO_CALLS entries, by correlation id */
     struct sl_kineto_comm comm[SL_KINETO_COMMS]; /* by the operator */
-    struct sl_captures captures; /* the operators that created the nodes of graphs */
+    struct sl_kineto_collective *launched; /* SL_KINETO_COLLECTIVES entries, by correlation id */
+    struct sl_captures captures;           /* the operators that created the nodes of graphs */
     /* collective of the kernel whose text is being made; 0 if there is none */
     uint32_t collective;
     struct sl_place *place; /* hash table of SL_KINETO_NAMES entries, with open addressing */
@@ -273,6 +282,10 @@ char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_ev
 /* Writes the number and the batch of the collective of the operator `op`. */
 char *sl_kineto_put_comm(struct sl_kineto *k, char *at, uint32_t op);
 char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op);
+/* sl_kineto_launched() stores an SL_EV_COLLECTIVE. sl_kineto_put_launched() writes what NCCL
+ * reported about a call or about the kernel that the call launched, if anything. */
+void sl_kineto_launched(struct sl_kineto *k, const struct sl_event *ev);
+char *sl_kineto_put_launched(const struct sl_kineto *k, char *at, uint64_t correlation);
 /* Writes the graph node of a GPU operation, and the operator that captured the node, into the
  * operation's args. */
 char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node);

@@ -17,6 +17,8 @@
 
 #define NAME_MOST 1024
 #define LINE_MOST 1023
+/* Longest text about a launch (collect/nccl/read.c). It fits into the varying part of a row. */
+#define LAUNCHED_MOST 4096
 
 _Static_assert(SL_OP_DETAIL_MOST *SL_OP_INPUTS_PER_BYTE + SL_OP_INPUTS_MORE +
                        NAME_MOST * SL_JSON_ESCAPE_MAX + 1024 <
@@ -151,4 +153,29 @@ char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_ev
         return at;
     at = SL_JSON_LITERAL(at, ",\"wait_at\":\"");
     return SL_JSON_LITERAL(sl_json_escape(at, text, length), "\"");
+}
+
+/* ---- collectives ---- */
+
+void sl_kineto_launched(struct sl_kineto *k, const struct sl_event *ev)
+{
+    k->launched[ev->correlation & (SL_KINETO_COLLECTIVES - 1)] =
+        (struct sl_kineto_collective){ev->correlation, ev->u.collective.number, ev->name};
+}
+
+char *sl_kineto_put_launched(const struct sl_kineto *k, char *at, uint64_t correlation)
+{
+    const struct sl_kineto_collective *c = &k->launched[correlation & (SL_KINETO_COLLECTIVES - 1)];
+    size_t length = 0;
+    const char *text;
+
+    if (!correlation || c->correlation != correlation)
+        return at;
+    text = sl_intern_get(k->opt.intern, c->text, &length);
+    if (!text || length > LAUNCHED_MOST)
+        return at;
+    at = sl_json_raw(at, text, length);
+    return c->number == UINT64_MAX
+               ? at
+               : sl_json_u64(SL_JSON_LITERAL(at, ",\"NCCL number\":"), c->number);
 }

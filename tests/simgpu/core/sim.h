@@ -304,6 +304,8 @@ void sim_truth_wait(const struct sim_truth_wait *wait);
 void sim_truth_follow(const struct sim_truth_wait *wait);
 void sim_truth_event(const struct sim_event_record *ev, const struct sim_set *set);
 void sim_truth_object(const struct sim_object *object);
+/* Adds a line of JSON about something that only a library knows. */
+void sim_truth_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sim_truth_flush(void);
 
 /* True if the reports for CUPTI are also written to a file (record.c). */

@@ -18,6 +18,8 @@
  *   event is complete
  * - follow: every stream that was made to wait for an event: corr, stream, event
  * - object: devices, contexts and streams that were created or destroyed
+ * - nccl: every kernel of the NCCL stand-in: its first collective or message, and the number of
+ * them
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,6 +50,20 @@ void sim_truth_open(void)
                      (unsigned long long)sim_option_u64("SEED", 1), sim_option_double("SCALE", 1));
         sim_sink_end(&truth);
     }
+}
+
+void sim_truth_line(const char *format, ...)
+{
+    va_list args;
+
+    if (!sim_truth_on) {
+        return;
+    }
+    sim_sink_begin(&truth);
+    va_start(args, format);
+    sim_sink_addv(&truth, format, args);
+    va_end(args);
+    sim_sink_end(&truth);
 }
 
 void sim_log(const char *format, ...)

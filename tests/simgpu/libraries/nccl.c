@@ -11,7 +11,6 @@
 #include "libraries/nccl.h"
 
 enum {
-    VERSION = 22809,
     MAX_TASKS = 1024,
     MAX_FACTORS = 64,
     NO_COLOR = -1 /* NCCL_SPLIT_NOCOLOR */
@@ -19,7 +18,7 @@ enum {
 
 LIBRARY(int, ncclGetVersion, (int *out))
 {
-    *out = VERSION;
+    *out = sim_nccl_version();
     return NCCL_SUCCESS;
 }
 
@@ -96,6 +95,7 @@ LIBRARY(int, ncclCommFinalize, (struct sim_nccl_comm * comm))
 LIBRARY(int, ncclCommDestroy, (struct sim_nccl_comm * comm))
 {
     if (comm) {
+        sim_nccl_plugin_detach(comm);
         sim_nccl_release(comm);
     }
     return NCCL_SUCCESS;
@@ -105,6 +105,7 @@ LIBRARY(int, ncclCommAbort, (struct sim_nccl_comm * comm))
 {
     if (comm) {
         atomic_store(&comm->aborted, true);
+        sim_nccl_plugin_detach(comm);
         sim_nccl_release(comm);
     }
     return NCCL_SUCCESS;
@@ -249,6 +250,7 @@ LIBRARY(int, ncclGroupEnd, (void))
         }
     }
     pending_count = 0;
+    sim_nccl_tell_group_end();
     return error;
 }
 
@@ -261,8 +263,12 @@ static int ask(struct sim_nccl_comm *comm, void *stream, struct sim_nccl_task ta
     if (task.op >= NCCL_OPERATORS && task.op < NCCL_OPERATORS + MAX_FACTORS) {
         task.factor = atomic_load(&factors[task.op - NCCL_OPERATORS]);
     }
+    sim_nccl_tell_call(comm, &task, stream, group_depth);
     if (group_depth == 0) {
-        return sim_nccl_launch(comm, stream, &task, 1);
+        int error = sim_nccl_launch(comm, stream, &task, 1);
+
+        sim_nccl_tell_group_end();
+        return error;
     }
     if (!pending && !(pending = calloc(MAX_TASKS, sizeof *pending))) {
         return NCCL_SYSTEM_ERROR;
@@ -281,7 +287,7 @@ LIBRARY(int, ncclAllReduce,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_REDUCE, in, out, count, type, op, 0, 1});
+               (struct sim_nccl_task){NCCL_ALL_REDUCE, in, out, count, type, op, 0, 1, NULL, 0});
 }
 
 LIBRARY(int, ncclBroadcast,
@@ -289,7 +295,7 @@ LIBRARY(int, ncclBroadcast,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_BROADCAST, in, out, count, type, 0, root, 1});
+               (struct sim_nccl_task){NCCL_BROADCAST, in, out, count, type, 0, root, 1, NULL, 0});
 }
 
 LIBRARY(int, ncclBcast,
@@ -303,7 +309,7 @@ LIBRARY(int, ncclReduce,
          struct sim_nccl_comm *comm, void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_REDUCE, in, out, count, type, op, root, 1});
+               (struct sim_nccl_task){NCCL_REDUCE, in, out, count, type, op, root, 1, NULL, 0});
 }
 
 LIBRARY(int, ncclAllGather,
@@ -311,15 +317,16 @@ LIBRARY(int, ncclAllGather,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_GATHER, in, out, count, type, 0, 0, 1});
+               (struct sim_nccl_task){NCCL_ALL_GATHER, in, out, count, type, 0, 0, 1, NULL, 0});
 }
 
 LIBRARY(int, ncclReduceScatter,
         (const void *in, void *out, size_t count, int type, int op, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_REDUCE_SCATTER, in, out, count, type, op, 0, 1});
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_REDUCE_SCATTER, in, out, count, type, op, 0, 1, NULL, 0});
 }
 
 LIBRARY(int, ncclAlltoAll,
@@ -327,19 +334,20 @@ LIBRARY(int, ncclAlltoAll,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_TO_ALL, in, out, count, type, 0, 0, 1});
+               (struct sim_nccl_task){NCCL_ALL_TO_ALL, in, out, count, type, 0, 0, 1, NULL, 0});
 }
 
 LIBRARY(int, ncclSend,
         (const void *in, size_t count, int type, int peer, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(comm, stream, (struct sim_nccl_task){NCCL_SEND, in, NULL, count, type, 0, peer, 1});
+    return ask(comm, stream,
+               (struct sim_nccl_task){NCCL_SEND, in, NULL, count, type, 0, peer, 1, NULL, 0});
 }
 
 LIBRARY(int, ncclRecv,
         (void *out, size_t count, int type, int peer, struct sim_nccl_comm *comm, void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_RECEIVE, NULL, out, count, type, 0, peer, 1});
+               (struct sim_nccl_task){NCCL_RECEIVE, NULL, out, count, type, 0, peer, 1, NULL, 0});
 }

@@ -5,6 +5,7 @@
  * - nccl_task.c: launches one kernel for the tasks of a group; the kernel waits for the other ranks
  * - nccl_shared.c: the memory that ranks share, and the waits of ranks during set-up
  * - nccl_reduce.c: sums and other reductions of NCCL data types
+ * - nccl_plugin.c: loads a profiler plugin and sends it NCCL's events
  *
  * A communicator is a file that all its ranks map. In this file, each rank and each pair of ranks
  * has counters and an area for data. Collectives are numbered. A rank sets "arrived" to n when it
@@ -87,6 +88,11 @@ struct sim_nccl_comm {
     struct sim_nccl_id id;
     uint64_t collectives, splits; /* numbers of collectives and splits that this rank has begun */
     uint64_t *sent, *received;    /* numbers of messages that this rank has begun, by peer */
+    /* for a profiler plugin: the plugin's context; numbers of collectives by verb, counted without
+     * a plugin, too; whether the plugin knows the communicator */
+    void *context;
+    uint64_t hash, numbers[8];
+    bool told;
 };
 
 int sim_nccl_new_id(struct sim_nccl_id *id);
@@ -123,12 +129,29 @@ struct sim_nccl_task {
     enum sim_nccl_type type;
     int op, peer;  /* `peer` is the root, source or destination rank */
     double factor; /* the factor of an operator of ncclRedOpCreatePreMulSum */
+    void *call;    /* the profiler plugin's handle of the call */
+    uint64_t number;
 };
 
 /* Launches one kernel on the stream for the tasks, which are copied. Returns 0 or an
  * sim_nccl_result. */
 int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_nccl_task *tasks,
                     int count);
+
+/* ---- a profiler plugin (nccl_plugin.c) ---- */
+
+int sim_nccl_version(void); /* such as 22809 */
+void sim_nccl_plugin_attach(struct sim_nccl_comm *comm);
+void sim_nccl_plugin_detach(struct sim_nccl_comm *comm);
+/* Reports a call, and stores its handle and number in the task. `depth`: open ncclGroupStart() */
+void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, void *stream,
+                        int depth);
+/* Call before the launch of a kernel. Returns the plugin's handle of the launch. */
+void *sim_nccl_tell_launch(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks,
+                           int count, void *stream);
+void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch,
+                            const struct sim_nccl_task *tasks, int count, unsigned channels);
+void sim_nccl_tell_group_end(void);
 
 /* ---- arithmetic (nccl_reduce.c) ---- */
 

@@ -130,6 +130,7 @@ int sim_nccl_attach(const struct sim_nccl_id *id, int ranks, int rank, struct si
     if (atomic_fetch_add(&comm->shared->attached, 1) + 1 == ranks) {
         unlink(id->path);
     }
+    sim_nccl_plugin_attach(comm);
     *out = comm;
     return NCCL_SUCCESS;
 }

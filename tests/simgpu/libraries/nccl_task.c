@@ -303,6 +303,19 @@ static int launch_there(const struct sim_nccl_comm *comm, void *stream,
     return error;
 }
 
+/* Writes a line of the truth. The kernel's correlation id is above `before` and at most `after`. */
+static void tell_truth(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks,
+                       int count, uint64_t before, uint64_t after)
+{
+    sim_truth_line("{\"t\":\"nccl\",\"before\":%llu,\"after\":%llu,\"tasks\":%d,\"verb\":%d,"
+                   "\"count\":%zu,\"type\":%d,\"size\":%zu,\"peer\":%d,\"number\":%llu,"
+                   "\"hash\":%llu,\"ranks\":%d,\"rank\":%d}",
+                   (unsigned long long)before, (unsigned long long)after, count, (int)tasks[0].verb,
+                   tasks[0].count, (int)tasks[0].type, sim_nccl_size(tasks[0].type), tasks[0].peer,
+                   (unsigned long long)tasks[0].number, (unsigned long long)comm->hash, comm->ranks,
+                   comm->rank);
+}
+
 int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_nccl_task *tasks,
                     int count)
 {
@@ -337,9 +350,16 @@ int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_n
         .remote = &group->remote,
     };
 
-    if (launch_there(comm, stream, &kernel)) {
+    uint64_t before = sim_correlation_now();
+    void *launch = sim_nccl_tell_launch(comm, tasks, count, stream);
+    int error = launch_there(comm, stream, &kernel);
+    uint64_t after = sim_correlation_now();
+
+    sim_nccl_tell_launched(comm, launch, tasks, count, kernel.grid[0]);
+    if (error) {
         free(group);
         return NCCL_CUDA_ERROR;
     }
+    tell_truth(comm, tasks, count, before, after);
     return NCCL_SUCCESS;
 }

@@ -94,9 +94,25 @@ static void loading_an_object_is_seen(void **state)
     assert_int_not_equal(sl_import_generation(), before);
 }
 
+static void only_objects_that_export_a_function(void **state)
+{
+    struct sl_import import = {.name = "free", .exporting = "_assert_true"};
+
+    sl_import_redirect(&import, 1); /* cmocka's library */
+    assert_true(import.slots >= 1);
+    import.exporting = "no_object_exports_this";
+    sl_import_redirect(&import, 1);
+    assert_int_equal(import.slots, 0);
+    import.exporting = "free"; /* libraries that import it do not export it */
+    import.name = "_assert_true";
+    sl_import_redirect(&import, 1);
+    assert_int_equal(import.slots, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_objects_that_export_a_function),
         cmocka_unit_test(calls_go_where_the_slot_says),
         cmocka_unit_test(another_function_of_that_name_is_left_alone),
         cmocka_unit_test(only_the_object_that_is_meant),

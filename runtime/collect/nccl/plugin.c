@@ -1,0 +1,493 @@
+/*
+ * plugin.c - our profiler plugin for NCCL: the functions that NCCL calls.
+ *
+ * Threads, memory: see plugin.h. A communicator's entry is used again only after many others, so
+ * that the recorder thread can still read it when it reads the last records of the communicator.
+ */
+#include "collect/nccl/plugin.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/loader.h"
+#include "base/log.h"
+#include "base/text_table.h"
+
+#define TEXT_MOST    64u /* longest text of NCCL in bytes; the rest of a longer text is cut */
+#define TEXTS        256 /* size of the table of NCCL's texts, a power of two */
+#define PROBES       8   /* entries of this table in which a text is looked for */
+#define VERSION_2_31 23100
+
+/* The mask at SYNCLINE_NCCL=calls. 2.27 (version 4) has no launch events, so its events cannot be
+ * joined with kernels, and nothing is asked for. */
+#define CALLS                                                                                      \
+    (SL_NCCL_COLL_API | SL_NCCL_P2P_API | SL_NCCL_KERNEL_LAUNCH | SL_NCCL_COLL | SL_NCCL_P2P)
+
+/* A handle has the event's kind in the low bits, then a number that counts the thread's events, and
+ * the number of the thread. */
+#define KIND_BITS  4
+#define THREAD_BIT 40
+#define KIND_OTHER (SL_NCCL_RECORD_P2P + 1) /* an event that needs no record */
+#define KIND_GROUP (SL_NCCL_RECORD_P2P + 2) /* the group of calls */
+#define KIND_OFF   (SL_NCCL_RECORD_P2P + 3) /* an event outside windows */
+
+struct comm {
+    _Atomic int is_taken;
+    _Atomic uint32_t number; /* 0: none */
+    _Atomic uint64_t hash;
+    _Atomic uint32_t name;
+    _Atomic int32_t nodes, ranks, rank;
+};
+
+struct copy {
+    int *_Atomic mask; /* NULL: the entry is free */
+    _Atomic int bits;  /* what this copy is asked for inside windows */
+};
+
+static struct {
+    _Atomic int is_wanted, is_stopped, level;
+    _Atomic uint32_t comms; /* number of the last communicator */
+    _Atomic uint32_t threads;
+    _Atomic uint64_t odd;
+    struct comm comm[SL_NCCL_COMMS];
+    struct copy copy[SL_NCCL_COPIES];
+    struct {
+        const char *_Atomic text;
+        _Atomic uint32_t number;
+    } texts[TEXTS];
+} plugin;
+
+static _Thread_local struct {
+    uint64_t next;   /* the next handle, without its kind; 0: none yet */
+    uint64_t launch; /* handle of the launch that has not ended; 0: none */
+    int has_calls;   /* 1: calls were recorded since the last launch or end of a group */
+} mine;
+
+static void count_odd(void)
+{
+    atomic_fetch_add_explicit(&plugin.odd, 1, memory_order_relaxed);
+}
+
+uint64_t sl_nccl_plugin_odd(void)
+{
+    return atomic_load_explicit(&plugin.odd, memory_order_relaxed);
+}
+
+/* ---- masks ---- */
+
+static int is_recording(void)
+{
+    return atomic_load_explicit(&plugin.is_wanted, memory_order_relaxed);
+}
+
+/* Writes the masks of all copies. NCCL reads them without synchronisation. */
+static void set_masks(void)
+{
+    int on = atomic_load(&plugin.is_wanted);
+
+    for (unsigned i = 0; i < SL_NCCL_COPIES; i++) {
+        int *mask = atomic_load(&plugin.copy[i].mask);
+
+        if (mask)
+            __atomic_store_n(mask, on ? atomic_load(&plugin.copy[i].bits) : 0, __ATOMIC_RELAXED);
+    }
+}
+
+void sl_nccl_plugin_level(enum sl_nccl_level level)
+{
+    atomic_store(&plugin.level, (int)level);
+}
+
+void sl_nccl_plugin_enable(int on)
+{
+    atomic_store(&plugin.is_wanted, on && !atomic_load(&plugin.is_stopped) &&
+                                        atomic_load(&plugin.level) != SL_NCCL_OFF);
+    set_masks();
+}
+
+void sl_nccl_plugin_stop(void)
+{
+    atomic_store(&plugin.is_stopped, 1);
+    atomic_store(&plugin.is_wanted, 0);
+    set_masks();
+}
+
+/* Returns the version of the copy of NCCL that has this mask, such as 22809; 0 if it is not known.
+ * The copy stays loaded from then on, because we write its mask at any time. */
+static int version_of(const int *mask)
+{
+    int (*get)(int *version);
+    int version = 0;
+    Dl_info holder, owner;
+    void *library;
+
+    if (!sl_loader_find(mask, &holder) || !holder.dli_fname)
+        return 0;
+    library = sl_loader_open(holder.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    if (!library)
+        library = sl_loader_open(NULL, RTLD_LAZY);
+    if (!library)
+        return 0;
+    get = __extension__(int (*)(int *)) sl_loader_symbol(library, "ncclGetVersion");
+    if (get && sl_loader_find(__extension__(void *) get, &owner) &&
+        owner.dli_fbase == holder.dli_fbase && get(&version) != 0)
+        version = 0;
+    sl_loader_close(library);
+    return version;
+}
+
+/* Returns the entry of the copy, a free entry, or NULL if there are too many copies. */
+static struct copy *copy_of(int *mask)
+{
+    for (unsigned i = 0; i < SL_NCCL_COPIES; i++) {
+        int *there = atomic_load(&plugin.copy[i].mask);
+
+        if (there == mask || !there)
+            return &plugin.copy[i];
+    }
+    return NULL;
+}
+
+/* Returns 0, or -ENOTSUP if NCCL is older than `least`. */
+static int take_copy(int *mask, int bits, int least)
+{
+    static int said;
+    struct copy *copy = copy_of(mask);
+    int *none = NULL;
+    int version;
+
+    if (!copy || atomic_load(&copy->mask) == mask)
+        return 0;
+    version = version_of(mask);
+    if (version < least) {
+        sl_log_once(&said, SL_LOG_WARN,
+                    "this NCCL (version %d) is not 2.31 or later but asks for plugin version 7: "
+                    "its profiler events are not recorded; NVTX ranges describe its collectives",
+                    version);
+        return -ENOTSUP;
+    }
+    /* Another thread may have taken the entry for another copy. Then the next call for this copy
+     * tries again; until then its mask stays 0. */
+    atomic_store(&copy->bits, bits);
+    atomic_compare_exchange_strong(&copy->mask, &none, mask);
+    sl_log(SL_LOG_DEBUG, "NCCL %d has loaded syncline's profiler plugin", version);
+    return 0;
+}
+
+/* ---- texts ---- */
+
+/* Copies a text, which may be at an address that cannot be read. Returns its number or 0. */
+static uint32_t read_text(const char *text)
+{
+    char bytes[TEXT_MOST];
+    size_t in_page = 4096 - ((uintptr_t)text & 4095);
+    size_t first = in_page < TEXT_MOST ? in_page : TEXT_MOST;
+    const struct iovec to = {bytes, sizeof(bytes)};
+    const struct iovec from[2] = {{(void *)(uintptr_t)text, first},
+                                  {(void *)(uintptr_t)(text + first), TEXT_MOST - first}};
+    int saved = errno;
+    ssize_t got = process_vm_readv(getpid(), &to, 1, from, 2, 0);
+
+    if (got < 0 && errno != EFAULT) {
+        /* A sandbox forbids the call. Then NCCL is trusted, as NCCL's own code trusts it. */
+        got = (ssize_t)strnlen(text, TEXT_MOST);
+        memcpy(bytes, text, (size_t)got);
+    }
+    errno = saved;
+    return got > 0 ? sl_text_table_put(bytes, strnlen(bytes, (size_t)got)) : 0;
+}
+
+/* Returns the number of a text. NCCL's texts are constants, so the address identifies a text. */
+static uint32_t text_of(const char *text)
+{
+    unsigned at = (unsigned)(((uintptr_t)text * 0x9e3779b97f4a7c15u) >> 56);
+    const char *there;
+    uint32_t number;
+
+    if (!text)
+        return 0;
+    for (unsigned i = 0; i < PROBES; i++, at++) {
+        /* Acquire pairs with the release below. A number of 0 is being written. */
+        number = atomic_load_explicit(&plugin.texts[at % TEXTS].number, memory_order_acquire);
+        there = atomic_load_explicit(&plugin.texts[at % TEXTS].text, memory_order_relaxed);
+        if (there == text && number)
+            return number;
+        if (there)
+            continue;
+        number = read_text(text);
+        if (number && atomic_compare_exchange_strong(&plugin.texts[at % TEXTS].text, &there, text))
+            atomic_store_explicit(&plugin.texts[at % TEXTS].number, number, memory_order_release);
+        return number;
+    }
+    return read_text(text);
+}
+
+/* ---- communicators ---- */
+
+/* Returns the communicator's number, 0 if the table is full. */
+static uint32_t add_comm(uint64_t hash, const char *name, int nodes, int ranks, int rank)
+{
+    for (unsigned tries = 0; tries < SL_NCCL_COMMS; tries++) {
+        uint32_t number = atomic_fetch_add(&plugin.comms, 1) + 1;
+        struct comm *c = &plugin.comm[number % SL_NCCL_COMMS];
+
+        if (number == 0 || atomic_exchange(&c->is_taken, 1))
+            continue;
+        atomic_store(&c->number, 0);
+        atomic_store(&c->hash, hash);
+        atomic_store(&c->name, name ? read_text(name) : 0);
+        atomic_store(&c->nodes, nodes);
+        atomic_store(&c->ranks, ranks);
+        atomic_store(&c->rank, rank);
+        atomic_store(&c->number, number);
+        return number;
+    }
+    count_odd();
+    return 0;
+}
+
+static uint32_t comm_of(const void *context)
+{
+    uint32_t number = (uint32_t)(uintptr_t)context;
+    const struct comm *c = &plugin.comm[number % SL_NCCL_COMMS];
+
+    return number && atomic_load_explicit(&c->number, memory_order_relaxed) == number ? number : 0;
+}
+
+int sl_nccl_plugin_comm(uint32_t number, struct sl_nccl_comm *out)
+{
+    const struct comm *c = &plugin.comm[number % SL_NCCL_COMMS];
+
+    if (!number || atomic_load(&c->number) != number)
+        return -ENOENT;
+    *out =
+        (struct sl_nccl_comm){atomic_load(&c->hash), atomic_load(&c->name), atomic_load(&c->nodes),
+                              atomic_load(&c->ranks), atomic_load(&c->rank)};
+    return atomic_load(&c->number) == number ? 0 : -ENOENT;
+}
+
+static int init(void **context, int *mask, int bits, int least, uint64_t hash, const char *name,
+                int nodes, int ranks, int rank)
+{
+    int saved = errno;
+
+    *context = NULL;
+    if (take_copy(mask, bits, least)) {
+        errno = saved;
+        return 1;
+    }
+    *context = (void *)(uintptr_t)add_comm(hash, name, nodes, ranks, rank);
+    set_masks();
+    errno = saved;
+    return 0;
+}
+
+int sl_nccl_plugin_init_v4(void **context, int *mask, const char *name, uint64_t hash, int nodes,
+                           int ranks, int rank, void *log)
+{
+    (void)log;
+    return init(context, mask, 0, 0, hash, name, nodes, ranks, rank);
+}
+
+int sl_nccl_plugin_init_v5(void **context, uint64_t hash, int *mask, const char *name, int nodes,
+                           int ranks, int rank, void *log)
+{
+    (void)log;
+    return init(context, mask, CALLS, 0, hash, name, nodes, ranks, rank);
+}
+
+int sl_nccl_plugin_init_v7(void **context, uint64_t hash, int *mask, const char *name, int nodes,
+                           int ranks, int rank, void *log)
+{
+    (void)log;
+    return init(context, mask, CALLS, VERSION_2_31, hash, name, nodes, ranks, rank);
+}
+
+/* The number stays in the entry until the entry is used again, because records of the communicator
+ * may not have been read yet. */
+int sl_nccl_plugin_finalize(void *context)
+{
+    uint32_t number = comm_of(context);
+
+    if (!number || !atomic_exchange(&plugin.comm[number % SL_NCCL_COMMS].is_taken, 0))
+        count_odd();
+    return 0;
+}
+
+/* ---- events ---- */
+
+static uint64_t new_handle(void)
+{
+    if (!mine.next)
+        mine.next =
+            (uint64_t)(atomic_fetch_add_explicit(&plugin.threads, 1, memory_order_relaxed) + 1)
+            << THREAD_BIT;
+    return mine.next += 1 << KIND_BITS;
+}
+
+/* Writes an event. Without a lane, or without room in it, the lanes count the loss. */
+static void put(const struct sl_nccl_event *event, uint64_t stamp)
+{
+    const unsigned words = sizeof(*event) / sizeof(uint64_t);
+    struct sl_lane *lane = sl_lane_get();
+    struct sl_lane_record *to = lane ? sl_lane_begin(lane, words) : NULL;
+
+    if (!to)
+        return;
+    memcpy(to, event, sizeof(*event));
+    to->stamp = stamp;
+    sl_lane_put(lane, words);
+}
+
+static struct sl_nccl_event event_of(enum sl_nccl_record kind, uint32_t comm, uint64_t handle,
+                                     const struct sl_nccl_descriptor *d)
+{
+    return (struct sl_nccl_event){.record = {.what = SL_LANE_NCCL,
+                                             .parts = (uint8_t)kind,
+                                             .pairs = sizeof(struct sl_nccl_event) / 16,
+                                             .aux = comm},
+                                  .handle = handle,
+                                  .parent = (uint64_t)(uintptr_t)d->parent,
+                                  .root = -1};
+}
+
+static void start_call(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d,
+                       int is_collective)
+{
+    struct sl_nccl_event e = event_of(SL_NCCL_RECORD_CALL, comm, handle, d);
+
+    e.func = text_of(d->coll_api.func);
+    e.dtype = text_of(d->coll_api.dtype);
+    e.count = d->coll_api.count;
+    if (is_collective)
+        e.root = d->coll_api.root;
+    mine.has_calls = 1;
+    put(&e, sl_clock_stamp());
+}
+
+static void start_coll(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d)
+{
+    struct sl_nccl_event e = event_of(SL_NCCL_RECORD_COLL, comm, handle, d);
+
+    e.func = text_of(d->coll.func);
+    e.dtype = text_of(d->coll.dtype);
+    e.algorithm = text_of(d->coll.algorithm);
+    e.protocol = text_of(d->coll.protocol);
+    e.count = d->coll.count;
+    e.number = d->coll.number;
+    e.root = d->coll.root;
+    e.channels = d->coll.channels;
+    put(&e, sl_clock_stamp());
+}
+
+static void start_p2p(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d)
+{
+    struct sl_nccl_event e = event_of(SL_NCCL_RECORD_P2P, comm, handle, d);
+
+    e.func = text_of(d->p2p.func);
+    e.dtype = text_of(d->p2p.dtype);
+    e.count = d->p2p.count;
+    e.root = d->p2p.peer;
+    e.channels = d->p2p.channels;
+    put(&e, sl_clock_stamp());
+}
+
+static void start_launch(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d)
+{
+    const struct sl_nccl_event e = event_of(SL_NCCL_RECORD_LAUNCH, comm, handle, d);
+
+    mine.launch = handle;
+    mine.has_calls = 0;
+    put(&e, sl_clock_stamp());
+}
+
+/* Returns the handle's kind. */
+static uint64_t start(uint64_t type, uint32_t comm, uint64_t handle,
+                      const struct sl_nccl_descriptor *d)
+{
+    switch (type) {
+    case SL_NCCL_COLL_API:
+    case SL_NCCL_P2P_API:
+        start_call(comm, handle | SL_NCCL_RECORD_CALL, d, type == SL_NCCL_COLL_API);
+        return SL_NCCL_RECORD_CALL;
+    case SL_NCCL_GROUP_API:
+        mine.has_calls = 0;
+        return KIND_GROUP;
+    case SL_NCCL_KERNEL_LAUNCH:
+        start_launch(comm, handle | SL_NCCL_RECORD_LAUNCH, d);
+        return SL_NCCL_RECORD_LAUNCH;
+    case SL_NCCL_COLL:
+        start_coll(comm, handle | SL_NCCL_RECORD_COLL, d);
+        return SL_NCCL_RECORD_COLL;
+    case SL_NCCL_P2P:
+        start_p2p(comm, handle | SL_NCCL_RECORD_P2P, d);
+        return SL_NCCL_RECORD_P2P;
+    default:
+        return KIND_OTHER;
+    }
+}
+
+/* NCCL starts types that were not asked for, and up to 2.27 it leaves out the events inside an
+ * event without a handle. So each event gets a handle. */
+static int start_event(void *context, void **handle, const struct sl_nccl_descriptor *d,
+                       uint64_t type)
+{
+    uint64_t number;
+
+    if (!is_recording()) {
+        *handle = (void *)(uintptr_t)KIND_OFF;
+        return 0;
+    }
+    number = new_handle();
+    *handle = (void *)(uintptr_t)(number | start(type, comm_of(context), number, d));
+    return 0;
+}
+
+int sl_nccl_plugin_start_v4(void *context, void **handle, const struct sl_nccl_descriptor *d)
+{
+    return start_event(context, handle, d, d->type_v4);
+}
+
+int sl_nccl_plugin_start(void *context, void **handle, const struct sl_nccl_descriptor *d)
+{
+    return start_event(context, handle, d, d->type);
+}
+
+static void put_end(enum sl_nccl_record kind, uint64_t handle)
+{
+    const struct sl_nccl_event e = {
+        .record = {.what = SL_LANE_NCCL, .parts = (uint8_t)kind, .pairs = sizeof(e) / 16},
+        .handle = handle};
+
+    put(&e, sl_clock_stamp());
+}
+
+/* The ends of other events are not recorded. NCCL also ends the last call of a thread again and
+ * again after a window has closed. */
+int sl_nccl_plugin_end(void *handle)
+{
+    uint64_t it = (uint64_t)(uintptr_t)handle, kind = it & ((1 << KIND_BITS) - 1);
+
+    if (kind == KIND_GROUP && mine.has_calls) {
+        mine.has_calls = 0;
+        put_end(SL_NCCL_RECORD_GROUP_END, it);
+    } else if (kind == SL_NCCL_RECORD_LAUNCH && mine.launch == it) {
+        mine.launch = 0;
+        put_end(SL_NCCL_RECORD_LAUNCH_END, it);
+    } else if (kind == SL_NCCL_RECORD_LAUNCH || kind == 0 || kind > KIND_OFF) {
+        count_odd();
+    }
+    return 0;
+}
+
+int sl_nccl_plugin_state(void *handle, int state, void *args)
+{
+    (void)handle;
+    (void)state;
+    (void)args;
+    return 0;
+}

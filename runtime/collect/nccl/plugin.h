@@ -1,0 +1,89 @@
+/*
+ * plugin.h - our profiler plugin for NCCL: the functions that NCCL calls.
+ *
+ * NCCL calls these functions on the application's threads, on threads of its own and on CUDA's
+ * host-callback thread. They take no lock, allocate nothing and call neither CUDA nor NCCL. Each
+ * call that has to be recorded becomes one record in the calling thread's lane
+ * (collect/lane/lane.h). collect/nccl/read.c reads these records.
+ *
+ * The handles that NCCL gets are numbers and no pointers. NCCL stops handles twice, late or never,
+ * and passes handles of events that ended long ago as parents.
+ *
+ * Threads: see each function. Memory: static.
+ */
+#ifndef SL_NCCL_PLUGIN_H
+#define SL_NCCL_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/choices.h"
+#include "collect/lane/lane.h"
+#include "collect/nccl/abi.h"
+
+enum {
+    SL_NCCL_COMMS = 4096, /* maximum number of communicators at one time; a power of two */
+    SL_NCCL_COPIES = 8,   /* maximum number of copies of NCCL in the process */
+};
+
+/* The parts of a record's header (`parts`). */
+enum sl_nccl_record {
+    SL_NCCL_RECORD_CALL = 1,   /* a call of a collective, of ncclSend or of ncclRecv */
+    SL_NCCL_RECORD_LAUNCH,     /* the launch of a kernel begins */
+    SL_NCCL_RECORD_COLL,       /* a collective in the kernel that was launched before */
+    SL_NCCL_RECORD_P2P,        /* a message in that kernel */
+    SL_NCCL_RECORD_LAUNCH_END, /* `handle` is the launch's */
+    SL_NCCL_RECORD_GROUP_END,  /* `handle` is the group's; only for a group with calls and without
+                                * a reported launch */
+};
+
+/* A record in a lane. Texts are numbers of base/text_table.h; 0: none, or not readable. */
+struct sl_nccl_event {
+    struct sl_lane_record record; /* aux: the communicator's number; 0: not known */
+    uint64_t handle, parent;      /* handle of the event and of the event around it */
+    uint64_t count;
+    uint64_t number; /* COLL: number of the collective */
+    uint32_t func, dtype, algorithm, protocol;
+    int32_t root; /* COLL, CALL: root; P2P: the peer */
+    uint32_t channels;
+    uint64_t pad;
+};
+
+_Static_assert(sizeof(struct sl_nccl_event) % 16 == 0, "records have pairs of words");
+
+/* What `init` said about a communicator. */
+struct sl_nccl_comm {
+    uint64_t hash;
+    uint32_t name; /* number of a text; 0: the program gave none */
+    int32_t nodes, ranks, rank;
+};
+
+/* One thread at a time: sets what windows record. */
+void sl_nccl_plugin_level(enum sl_nccl_level level);
+/* Recorder thread: a window opens or closes. NCCL is asked for events only inside windows. */
+void sl_nccl_plugin_enable(int on);
+/* Any thread, also in a forked child. Stops recording for good. Async-signal-safe. */
+void sl_nccl_plugin_stop(void);
+
+/* Recorder thread. Returns 0, or -ENOENT if there is no such communicator any more. */
+int sl_nccl_plugin_comm(uint32_t number, struct sl_nccl_comm *out);
+
+/* Returns how many calls of NCCL made no sense to us: stops of handles that are not open, and calls
+ * with communicators that are not known. */
+uint64_t sl_nccl_plugin_odd(void);
+
+/* The functions of the tables (collect/nccl/tables.c). */
+int sl_nccl_plugin_init_v4(void **context, int *mask, const char *name, uint64_t hash, int nodes,
+                           int ranks, int rank, void *log);
+int sl_nccl_plugin_init_v5(void **context, uint64_t hash, int *mask, const char *name, int nodes,
+                           int ranks, int rank, void *log);
+/* Refuses every NCCL below 2.31, because some have a version 7 of their own. */
+int sl_nccl_plugin_init_v7(void **context, uint64_t hash, int *mask, const char *name, int nodes,
+                           int ranks, int rank, void *log);
+int sl_nccl_plugin_start_v4(void *context, void **handle, const struct sl_nccl_descriptor *d);
+int sl_nccl_plugin_start(void *context, void **handle, const struct sl_nccl_descriptor *d);
+int sl_nccl_plugin_end(void *handle);
+int sl_nccl_plugin_state(void *handle, int state, void *args);
+int sl_nccl_plugin_finalize(void *context);
+
+#endif

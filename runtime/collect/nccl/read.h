@@ -1,0 +1,39 @@
+/*
+ * read.h - turns NCCL's events in the lanes into what each launched kernel does.
+ *
+ * The result of an event is a span of its thread (event/launches.h) with JSON members for the args
+ * of the launching call and of its kernel.
+ *
+ * Threads: one owner, the recorder thread. Memory: a mapping, and texts in the table of names up to
+ * a limit.
+ */
+#ifndef SL_NCCL_READ_H
+#define SL_NCCL_READ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "collect/lane/lane.h"
+#include "event/launches.h"
+
+struct sl_nccl_read;
+
+struct sl_nccl_read_options {
+    struct sl_intern *names;
+    struct sl_launches *launches;
+    size_t texts_bytes; /* maximum bytes of texts that this reader interns */
+};
+
+/* Returns 0 or -ENOMEM. */
+int sl_nccl_read_create(struct sl_nccl_read **out, const struct sl_nccl_read_options *opt);
+void sl_nccl_read_destroy(struct sl_nccl_read *r); /* NULL is fine */
+
+/* Call with each record of a thread. Skips records of other sources. */
+void sl_nccl_read_record(struct sl_nccl_read *r, uint32_t thread,
+                         const struct sl_lane_record *record, uint64_t ns);
+
+/* Returns the number of collectives and messages that no launched kernel shows. */
+uint64_t sl_nccl_read_lost(const struct sl_nccl_read *r);
+
+#endif

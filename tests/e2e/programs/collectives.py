@@ -1,0 +1,140 @@
+"""Makes collectives with NCCL on two devices of this process, by ctypes. The arguments are steps, in order:
+init (two communicators), destroy, all (each function once, outside of groups), group (several functions in one group),
+count=N (elements of the following calls), load=FILE (a
+library), open and close (a window of syncline), fork (a child that makes collectives
+of its own communicators), sync."""
+import ctypes
+import os
+import sys
+import time
+
+cuda = ctypes.CDLL("libcudart.so.13")
+nccl = ctypes.CDLL("libnccl.so.2")
+syncline = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]) if "CUDA_INJECTION64_PATH" in os.environ else None
+P = ctypes.c_void_p
+FLOAT32, BFLOAT16, SUM, BYTES = 7, 9, 0, 1 << 20
+comms, buffers, streams = [], [], []
+count = 1000
+
+
+def check(result):
+    assert result == 0, result
+
+
+def on(device):
+    check(cuda.cudaSetDevice(device))
+
+
+def setup():
+    for device in range(2):
+        on(device)
+        pointers = [P(), P()]
+        for pointer in pointers:
+            check(cuda.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(BYTES)))
+        buffers.append(pointers)
+        stream = P()
+        check(cuda.cudaStreamCreateWithFlags(ctypes.byref(stream), 1))
+        streams.append(stream)
+
+
+def init():
+    made = (P * 2)()
+    check(nccl.ncclCommInitAll(made, 2, (ctypes.c_int * 2)(0, 1)))
+    comms[:] = [P(made[0]), P(made[1])]
+
+
+def destroy():
+    for comm in comms:
+        check(nccl.ncclCommDestroy(comm))
+
+
+def calls(rank):
+    """Returns a function that makes each call for this rank."""
+    send, receive = buffers[rank]
+    n, comm, stream = ctypes.c_size_t(count), comms[rank], streams[rank]
+    return {
+        "AllReduce": lambda: nccl.ncclAllReduce(send, receive, n, FLOAT32, SUM, comm, stream),
+        "Broadcast": lambda: nccl.ncclBroadcast(send, receive, n, FLOAT32, 1, comm, stream),
+        "Reduce": lambda: nccl.ncclReduce(send, receive, n, FLOAT32, SUM, 1, comm, stream),
+        "AllGather": lambda: nccl.ncclAllGather(send, receive, n, BFLOAT16, comm, stream),
+        "ReduceScatter": lambda: nccl.ncclReduceScatter(send, receive, n, FLOAT32, SUM, comm, stream),
+        "AlltoAll": lambda: nccl.ncclAlltoAll(send, receive, n, FLOAT32, comm, stream),
+        "Send" if rank == 0 else "Recv":
+            (lambda: nccl.ncclSend(send, n, FLOAT32, 1, comm, stream)) if rank == 0 else
+            (lambda: nccl.ncclRecv(receive, n, FLOAT32, 0, comm, stream)),
+    }
+
+
+def each():
+    both = [calls(0), calls(1)]
+    for names in zip(*both):
+        for rank, name in enumerate(names):
+            on(rank)
+            check(both[rank][name]())
+
+
+def group():
+    check(nccl.ncclGroupStart())
+    for name in ("AllReduce", "ReduceScatter"):
+        for rank in range(2):
+            on(rank)
+            check(calls(rank)[name]())
+    check(nccl.ncclGroupEnd())
+
+
+def sync():
+    for device in range(2):
+        on(device)
+        check(cuda.cudaDeviceSynchronize())
+
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        nccl.ncclGroupStart()
+        nccl.ncclGroupEnd()
+        nccl.ncclCommDestroy(comms[0])
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def wait_for(*states):
+    status = (ctypes.c_uint32 * 512)(2048)
+    while syncline.sl_status(status) != 0 or status[2] not in states:
+        time.sleep(0.001)
+
+
+def start():
+    check(syncline.sl_start())
+    wait_for(3)
+
+
+def stop():
+    check(syncline.sl_stop())
+    wait_for(0, 1)
+
+
+def main():
+    global count
+    setup()
+    steps = {"init": init, "destroy": destroy, "all": each, "group": group, "sync": sync, "fork": fork,
+             "open": start, "close": stop}
+    for step in sys.argv[1:]:
+        if step.startswith("count="):
+            count = int(step[6:])
+        elif step.startswith("load="):
+            ctypes.CDLL(step[5:])
+        elif step.startswith("half:"):  # a window opens between the calls of a group
+            check(nccl.ncclGroupStart())
+            on(0)
+            check(calls(0)["AllReduce"]())
+            steps[step[5:]]()
+            on(1)
+            check(calls(1)["AllReduce"]())
+            check(nccl.ncclGroupEnd())
+        else:
+            steps[step]()
+    sync()
+
+
+main()

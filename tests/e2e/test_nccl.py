@@ -1,0 +1,143 @@
+"""What NCCL's profiler interface adds to a trace: each NCCL kernel, and the call that launches it, say which collective
+they are. Compared with what the simulated NCCL did."""
+import os
+import sys
+
+import pytest
+
+import harness
+
+PROGRAM = harness.REPO / "tests" / "e2e" / "programs" / "collectives.py"
+VERBS = ["AllReduce", "Broadcast", "Reduce", "AllGather", "ReduceScatter", "AlltoAll", "Send", "Recv"]
+TYPES = {7: "ncclFloat32", 9: "ncclBfloat16"}
+
+
+def go(tmp_path, *steps, nccl="2.28", **options):
+    options = {"python": "0", "window": "run", **options}
+    run = harness.run(tmp_path, sys.executable, PROGRAM, *steps, sim=["--cuda", "13", "--devices", "2", "--nccl", nccl],
+                      **options)
+    assert run.status == 0, run.stderr
+    return run
+
+
+def described(row):
+    """Returns what a row's args say about a collective, without the args of every row."""
+    return {name: value for name, value in row["args"].items()
+            if name.startswith(("NCCL", "Comm")) or name in ("Algorithm", "Protocol", "Channels")}
+
+
+def truth_of(run, row):
+    correlation = row["args"]["correlation"]
+    return next(line for line in run.truth_of("nccl") if line["before"] < correlation <= line["after"])
+
+
+def expected(line, nccl):
+    verb = VERBS[line["verb"]]
+    args = {"NCCL call": verb, "NCCL count": line["count"], "NCCL dtype": TYPES[line["type"]],
+            "NCCL bytes": line["count"] * line["size"], "Comm": f"0x{line['hash']:016x}", "Comm ranks": line["ranks"],
+            "Comm rank": line["rank"], "Channels": 1}
+    if verb in ("Broadcast", "Reduce"):
+        args["NCCL root"] = line["peer"]
+    if verb in ("Send", "Recv"):
+        args["NCCL peer"] = line["peer"]
+    elif verb == "Broadcast" and nccl != "2.28":  # reported only as a call
+        del args["Channels"]
+    elif verb != "AlltoAll":
+        args |= {"Algorithm": "RING", "Protocol": "LL", "NCCL number": line["number"]}
+    return args
+
+
+def check(run, trace, nccl="2.28"):
+    """Checks the kernels and their launching calls, and returns the number of kernels that are described."""
+    calls = {row["args"]["correlation"]: row for row in trace.of("cuda_driver", "cuda_runtime")}
+    found = 0
+    for kernel in trace.of("kernel"):
+        line = truth_of(run, kernel)
+        args = described(kernel)
+        assert args == expected(line, nccl)
+        assert described(calls[kernel["args"]["correlation"]]) == args
+        found += 1
+    others = [row for row in trace.of("gpu_memcpy", "gpu_memset") if described(row)]
+    assert not others
+    assert trace.counters["nccl_unjoined"] == trace.counters["nccl_odd_events"] == 0
+    return found
+
+
+@pytest.mark.parametrize("nccl", ["2.28", "2.29", "2.31"])
+def test_each_kernel_is_described(tmp_path, nccl):
+    run = go(tmp_path, "init", "all", "count=77", "all", "group", "destroy", nccl=nccl)
+    trace = run.trace()
+    assert len(trace.of("kernel")) == 2 * 7 * 2 + 2 == len(run.truth_of("nccl"))
+    shared = [row for row in trace.of("kernel") if truth_of(run, row)["tasks"] > 1]
+    for row in shared:
+        args = described(row)
+        assert args["NCCL call"] == "mixed" and args["NCCL calls in kernel"] == 2 and args["NCCL bytes"] == 77 * 4 * 2
+        assert args["Comm rank"] == truth_of(run, row)["rank"]
+    assert len(shared) == 2
+    trace.events = [row for row in trace.events if row not in shared]
+    assert check(run, trace, nccl) == 28
+    assert trace.counters["nccl_launches"] == 30
+
+
+@pytest.mark.parametrize("options", [{"nccl": "2.25"}, {"SYNCLINE_NCCL": "off"}, {"NCCL_PROFILER_PLUGIN": "none"},
+                                     {"NCCL_PROFILER_PLUGIN": "/nowhere/libmine.so"}])
+def test_plugin_is_not_loaded(tmp_path, options):
+    trace = go(tmp_path, "init", "all", **options).trace()
+    assert len(trace.of("kernel")) == 14 and not any(described(row) for row in trace.of("kernel"))
+
+
+def test_users_plugin_is_named(tmp_path):
+    run = go(tmp_path, "init", "all", NCCL_PROFILER_PLUGIN="none", log="info")
+    assert sum("NCCL_PROFILER_PLUGIN is set" in line for line in run.said()) == 1
+
+
+@pytest.mark.parametrize("how", ["variable", "library path", "network plugin"])
+def test_other_plugin_takes_precedence(tmp_path, how):
+    other = harness.BUILD / "tests" / "e2e" / "other_plugin" / "libnccl-profiler.so"
+    net = tmp_path / "libnccl-net-test.so"
+    net.write_bytes(other.read_bytes())
+    options = {"variable": {"NCCL_PROFILER_PLUGIN": str(other)}, "library path": {"LD_LIBRARY_PATH": str(other.parent)},
+               "network plugin": {}}[how]
+    run = go(tmp_path, *[f"load={net}"] * (how == "network plugin"), "init", "all", log="info", **options)
+    said = "NCCL_PROFILER_PLUGIN is set" if how == "variable" else "NCCL has another profiler plugin"
+    assert sum(said in line for line in run.said()) == 1, run.stderr
+    assert run.stderr.count("other plugin\n") == (0 if how == "network plugin" else 2)
+    assert not any(described(row) for row in run.trace().of("kernel"))
+
+
+def test_environment_is_unchanged(tmp_path):
+    """The plugin is loaded without a variable that the process or its children could see."""
+    run = harness.run(tmp_path, sys.executable, "-c", "import ctypes, os\n"
+                      "ctypes.CDLL('libnccl.so.2')\n"
+                      "ctypes.CDLL('libcudart.so.13').cudaFree(None)\n"
+                      "get = ctypes.CDLL(None).getenv\nget.restype = ctypes.c_char_p\n"
+                      "print(get(b'NCCL_PROFILER_PLUGIN'))\nos.system('env')", sim=["--cuda", "13"], python="0")
+    assert run.stdout.startswith("None") or "None\n" in run.stdout
+    assert "NCCL_PROFILER_PLUGIN" not in run.stdout
+
+
+def test_windows(tmp_path):
+    """Only kernels in windows are described, also if a window opens or closes inside a group. After a window, NCCL
+    still stops the last call of the thread."""
+    run = go(tmp_path, "init", "all", "sync", "open", "all", "sync", "close", "all", "half:open", "all", "sync",
+             "half:close", "all", "fork", "open", "group", "sync", "close", "destroy", window="demand", lead_in="0s")
+    traces = run.traces()
+    assert len(traces) == 3
+    assert check(run, traces[0]) == 14
+    numbers = [row["args"]["NCCL number"] for row in traces[0].of("kernel")
+               if row["args"]["NCCL call"] == "AllReduce"]
+    assert numbers == [1, 1]
+    assert sum(bool(described(row)) for row in traces[1].of("kernel")) >= 14
+    assert traces[2].counters["nccl_odd_events"] == 0
+    assert [described(row)["NCCL call"] for row in traces[2].of("kernel")] == ["mixed", "mixed"]
+
+
+def test_path_is_too_long(tmp_path):
+    folder = tmp_path / ("x" * 200) / ("y" * 60)
+    folder.mkdir(parents=True)
+    library = folder / "libsyncline.so"
+    library.write_bytes(harness.LIBRARY.read_bytes())
+    library.chmod(0o755)
+    run = go(tmp_path, "init", "all", log="info", CUDA_INJECTION64_PATH=str(library), SYNCLINE_HOME=os.devnull)
+    assert any("longer than NCCL's limit" in line for line in run.said()), run.stderr
+    assert not any(described(row) for row in run.trace().of("kernel"))

@@ -1,0 +1,352 @@
+/*
+ * nccl_plugin.c - loads a profiler plugin as NCCL does, and sends it NCCL's events.
+ *
+ * The option `nccl` chooses a version, which determines the table of the plugin. Descriptors are
+ * written by offset, byte for byte as in NCCL's binary interface (and not by the declarations of
+ * the plugin under test). Bytes that NCCL does not set have a pattern.
+ *
+ * A call sends, on its thread:
+ *     GroupApi start, CollApi or P2pApi start and stop, GroupApi states,
+ *     for each kernel: KernelLaunch start and stop; Group start; a Coll or P2p start and stop for
+ *     each collective and message; Group stop,
+ *     GroupApi stop
+ * Application threads. The mask and the loaded plugin belong to the process.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libraries/nccl.h"
+
+enum {
+    GROUP = 1,
+    COLL = 2,
+    P2P = 4,
+    GROUP_API = 256,
+    COLL_API = 512,
+    P2P_API = 1024,
+    KERNEL_LAUNCH = 2048,
+    ANY_GROUP = COLL | P2P,
+    ANY_API = GROUP | COLL | P2P | GROUP_API | COLL_API | P2P_API | KERNEL_LAUNCH,
+    GROUP_START_API_STOP = 23,
+    GROUP_END_API_START = 24,
+    DESCRIPTOR_BYTES = 136,
+    OLDEST_TABLE = 4 /* tables of earlier versions have other functions */
+};
+
+static const struct {
+    const char *name;
+    int version, table;
+} versions[] = {{"2.25", 22501, 2}, {"2.28", 22809, 5}, {"2.29", 22907, 6}, {"2.31", 23102, 7}};
+
+struct table {
+    const char *name;
+    int (*init)(void **context, uint64_t hash, int *mask, const char *name, int nodes, int ranks,
+                int rank, void *log);
+    int (*start)(void *context, void **handle, void *descriptor);
+    int (*stop)(void *handle);
+    int (*state)(void *handle, int state, void *args);
+    int (*finalize)(void *context);
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static enum {
+    NOT_LOOKED,
+    LOADED,
+    FAILED
+} state;
+static const struct table *table;
+static int mask;
+
+static __thread void *group_handle, *last_call;
+static __thread bool in_group;
+
+static int chosen(void)
+{
+    const char *name = sim_option("NCCL");
+
+    for (int i = 0; name && i < (int)(sizeof versions / sizeof *versions); i++) {
+        if (strcmp(versions[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return 1;
+}
+
+int sim_nccl_version(void)
+{
+    return versions[chosen()].version;
+}
+
+/* ---- loading ---- */
+
+static void load(void)
+{
+    const char *wanted = getenv("NCCL_PROFILER_PLUGIN");
+    char symbol[32] = "ncclProfiler_v0";
+    void *library = NULL;
+
+    if (!wanted || !*wanted) {
+        library = dlopen("libnccl-profiler.so", RTLD_NOW | RTLD_LOCAL);
+    } else if (strcmp(wanted, "none") != 0) {
+        library = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
+    }
+    for (int v = versions[chosen()].table; library && !table && v >= OLDEST_TABLE; v--) {
+        symbol[sizeof "ncclProfiler_v0" - 2] = (char)('0' + v);
+        table = dlsym(library, symbol);
+    }
+    state = table ? LOADED : FAILED;
+}
+
+static uint64_t hash_of(const struct sim_nccl_comm *comm)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (const char *at = comm->id.path; *at; at++) {
+        hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+void sim_nccl_plugin_attach(struct sim_nccl_comm *comm)
+{
+    pthread_mutex_lock(&lock);
+    comm->hash = hash_of(comm);
+    if (state == NOT_LOOKED) {
+        load();
+    }
+    if (state == LOADED &&
+        table->init(&comm->context, comm->hash, &mask, NULL, 1, comm->ranks, comm->rank, NULL)) {
+        state = FAILED;
+        mask = 0;
+    }
+    comm->told = state == LOADED;
+    pthread_mutex_unlock(&lock);
+}
+
+void sim_nccl_plugin_detach(struct sim_nccl_comm *comm)
+{
+    if (comm->told) {
+        table->finalize(comm->context);
+    }
+    comm->told = false;
+}
+
+/* ---- descriptors ---- */
+
+struct descriptor {
+    _Alignas(8) unsigned char byte[DESCRIPTOR_BYTES];
+};
+
+static void put(struct descriptor *d, size_t at, const void *value, size_t bytes)
+{
+    memcpy(&d->byte[at], value, bytes);
+}
+
+static void put64(struct descriptor *d, size_t at, uint64_t value)
+{
+    put(d, at, &value, sizeof value);
+}
+
+static void put32(struct descriptor *d, size_t at, int32_t value)
+{
+    put(d, at, &value, sizeof value);
+}
+
+static void put_pointer(struct descriptor *d, size_t at, const void *value)
+{
+    put(d, at, &value, sizeof value);
+}
+
+static struct descriptor begin(uint64_t type, void *parent, int rank)
+{
+    struct descriptor d;
+
+    memset(&d, 0xa5, sizeof d);
+    put64(&d, 0, type);
+    put_pointer(&d, 8, parent);
+    put32(&d, 16, rank);
+    return d;
+}
+
+static void *start(const struct sim_nccl_comm *comm, struct descriptor *d)
+{
+    void *handle = NULL;
+
+    table->start(comm->context, &handle, d);
+    return handle;
+}
+
+static void stop(void *handle)
+{
+    if (handle) {
+        table->stop(handle);
+    }
+}
+
+static bool is_asked(const struct sim_nccl_comm *comm, int types)
+{
+    return comm->told && __atomic_load_n(&mask, __ATOMIC_RELAXED) & types;
+}
+
+static const char *const funcs[] = {[NCCL_ALL_REDUCE] = "AllReduce",
+                                    [NCCL_BROADCAST] = "Broadcast",
+                                    [NCCL_REDUCE] = "Reduce",
+                                    [NCCL_ALL_GATHER] = "AllGather",
+                                    [NCCL_REDUCE_SCATTER] = "ReduceScatter",
+                                    [NCCL_ALL_TO_ALL] = "AlltoAll",
+                                    [NCCL_SEND] = "Send",
+                                    [NCCL_RECEIVE] = "Recv"};
+static const char *const types[] = {"ncclInt8",     "ncclUint8",      "ncclInt32",
+                                    "ncclUint32",   "ncclInt64",      "ncclUint64",
+                                    "ncclFloat16",  "ncclFloat32",    "ncclFloat64",
+                                    "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
+
+static bool is_message(const struct sim_nccl_task *task)
+{
+    return task->verb == NCCL_SEND || task->verb == NCCL_RECEIVE;
+}
+
+/* ---- calls ---- */
+
+void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, void *stream,
+                        int depth)
+{
+    bool message = is_message(task);
+    struct descriptor d;
+
+    task->number = message ? 0 : comm->numbers[task->verb]++;
+    task->call = NULL;
+    if (!in_group && is_asked(comm, ANY_API)) {
+        d = begin(GROUP_API, NULL, 0);
+        put32(&d, 24, 0);
+        put32(&d, 28, depth + 1);
+        group_handle = start(comm, &d);
+        in_group = true;
+        table->state(group_handle, GROUP_START_API_STOP, NULL);
+    }
+    if (is_asked(comm, message ? P2P_API : COLL_API)) {
+        d = begin(message ? P2P_API : COLL_API, group_handle, 0);
+        put_pointer(&d, 24, funcs[task->verb]);
+        put64(&d, 32, task->count);
+        put_pointer(&d, 40, types[task->type]);
+        if (message) {
+            put_pointer(&d, 48, stream);
+        } else {
+            put32(&d, 48, task->peer);
+            put_pointer(&d, 56, stream);
+        }
+        last_call = task->call = start(comm, &d);
+    }
+    /* NCCL keeps the handle of the thread's last call, and stops it even when no plugin asks. */
+    if (comm->told) {
+        stop(last_call);
+    }
+}
+
+void sim_nccl_tell_group_end(void)
+{
+    if (!in_group) {
+        return;
+    }
+    stop(group_handle);
+    group_handle = NULL;
+    in_group = false;
+}
+
+/* ---- launches ---- */
+
+/* From 2.29 on, NCCL reports neither launch nor collective of a Broadcast. */
+static bool is_hidden(const struct sim_nccl_task *task)
+{
+    return task->verb == NCCL_BROADCAST && sim_nccl_version() >= 22900;
+}
+
+void *sim_nccl_tell_launch(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks,
+                           int count, void *stream)
+{
+    struct descriptor d = begin(KERNEL_LAUNCH, group_handle, 0);
+    bool shown = false;
+
+    for (int i = 0; i < count; i++) {
+        shown = shown || !is_hidden(&tasks[i]);
+    }
+    if (!shown || !is_asked(comm, KERNEL_LAUNCH)) {
+        return NULL;
+    }
+    if (group_handle) {
+        table->state(group_handle, GROUP_END_API_START, NULL);
+    }
+    put_pointer(&d, 24, stream);
+    return start(comm, &d);
+}
+
+static void tell_message(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
+                         const char *func, int peer)
+{
+    struct descriptor d = begin(P2P, task->call, comm->rank);
+    unsigned char channels = 1;
+
+    put_pointer(&d, 24, func);
+    put_pointer(&d, 32, task->in);
+    put_pointer(&d, 40, types[task->type]);
+    put64(&d, 48, task->count);
+    put32(&d, 56, peer);
+    put(&d, 60, &channels, 1);
+    stop(start(comm, &d));
+}
+
+/* AllGather and Broadcast have bytes in place of elements. */
+static void tell_collective(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
+                            unsigned channels)
+{
+    struct descriptor d = begin(COLL, task->call, comm->rank);
+    bool bytes = task->verb == NCCL_ALL_GATHER || task->verb == NCCL_BROADCAST;
+    unsigned char few = (unsigned char)channels, warps = 8;
+
+    put64(&d, 24, task->number);
+    put_pointer(&d, 32, funcs[task->verb]);
+    put_pointer(&d, 40, task->in);
+    put_pointer(&d, 48, task->out);
+    put64(&d, 56, bytes ? task->count * sim_nccl_size(task->type) : task->count);
+    put32(&d, 64, task->peer);
+    put_pointer(&d, 72, bytes ? types[NCCL_INT8] : types[task->type]);
+    put(&d, 80, &few, 1);
+    put(&d, 81, &warps, 1);
+    put_pointer(&d, 88, "RING");
+    put_pointer(&d, 96, "LL");
+    stop(start(comm, &d));
+}
+
+void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch,
+                            const struct sim_nccl_task *tasks, int count, unsigned channels)
+{
+    struct descriptor d;
+    void *group;
+
+    stop(launch);
+    if (!is_asked(comm, ANY_GROUP)) {
+        return;
+    }
+    d = begin(GROUP, group_handle, comm->rank);
+    group = start(comm, &d);
+    for (int i = 0; i < count; i++) {
+        const struct sim_nccl_task *task = &tasks[i];
+
+        if (is_hidden(task)) {
+            continue;
+        }
+        if (is_message(task)) {
+            tell_message(comm, task, funcs[task->verb], task->peer);
+        } else if (task->verb == NCCL_ALL_TO_ALL) {
+            for (int r = 0; r < comm->ranks; r++) {
+                tell_message(comm, task, funcs[NCCL_SEND], r);
+                tell_message(comm, task, funcs[NCCL_RECEIVE], r);
+            }
+        } else {
+            tell_collective(comm, task, channels);
+        }
+    }
+    stop(group);
+}
