@@ -43,8 +43,8 @@ def kernel(n: int, at: float, length: float, name: str, operator: str = "", thre
 
 
 def job(steps: int, *make, period=STEP):
-    """Returns a trace of steps of 1000 us (or `period`). Each of `make` gives the rows of step i that begins at `at`, with
-    correlation ids from n on."""
+    """Returns a trace of steps of 1000 us (or `period`). Each of `make` gives the rows of step i that begins at `at`,
+    with correlation ids from n on."""
     rows = []
     for i in range(steps):
         rows.append(step(1 + i, i * period, period))
@@ -249,6 +249,10 @@ def test_the_rank_that_changed_most_is_named(tmp_path):
     screen = run("diff", tmp_path / "a", tmp_path / "b")[0]
     assert "Times are the mean of 2 ranks. Rank 1 changed most: +50.0 us (+500.0 %)." in screen
     assert "A has one step" in screen
+    # A single rank is compared with whatever single rank the other side has, unless one is chosen.
+    single = tmp_path / "a" / "0.trace.json", tmp_path / "b" / "1.trace.json"
+    assert "Rank 0 of A is compared with rank 1 of B." in diff(*single)["notes"]
+    assert "not on both sides" in one_line(run("diff", "--rank", "0", *single, status=2)[1])
 
 
 def test_without_steps_without_gpu_work_and_other_devices(tmp_path):

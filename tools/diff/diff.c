@@ -158,15 +158,16 @@ static int compare_rank(const struct sl_diff *d, struct sl_diff_rank *rank)
 /* ---- the ranks ---- */
 
 /* Finds the recordings of B that belong to those of A at `first`. Recordings of no rank are paired
- * in their order; `nth` is the number of those before. If both sides have one rank only, these are
- * a pair. Returns the index of the first, or the number of recordings if there is none. */
-static size_t partner(const struct sl_diff *d, size_t first, size_t nth)
+ * in their order; `nth` is the number of those before. If both sides have one rank and none was
+ * chosen, these are a pair. Returns the index of the first, or the number of recordings if there is
+ * none. */
+static size_t partner(const struct sl_diff *d, const uint64_t *only, size_t first, size_t nth)
 {
     const struct sl_report *a = &d->side[0], *b = &d->side[1];
     int64_t rank = sl_report_rank(&a->recordings.of[first]);
     size_t end;
 
-    if (b->recordings.count && sl_report_rank_end(a, 0) == a->recordings.count &&
+    if (!only && b->recordings.count && sl_report_rank_end(a, 0) == a->recordings.count &&
         sl_report_rank_end(b, 0) == b->recordings.count)
         return 0;
     for (size_t i = 0; i < b->recordings.count; i = end) {
@@ -202,7 +203,7 @@ static int pair_ranks(struct sl_diff *d, const uint64_t *only)
         end = sl_report_rank_end(a, first);
         if (only && number != (int64_t)*only)
             continue;
-        other = partner(d, first, number < 0 ? nth++ : 0);
+        other = partner(d, only, first, number < 0 ? nth++ : 0);
         if (other == b->recordings.count)
             continue;
         *rank = (struct sl_diff_rank){
