@@ -25,7 +25,7 @@ PIPELINE_RULE = ("all < pipeline < session < recorder < process, and only collec
 FRAMES = re.compile(r"runtime/collect/python/(frames|code_cache|layout|line_table|memory|text)\.")
 
 TOOLS = ["tools/args", "tools/print", "tools/read"]
-SUBCOMMANDS = ["check", "collectives", "convert", "ctl", "doctor", "edges", "open", "report"]
+SUBCOMMANDS = ["check", "collectives", "convert", "ctl", "diff", "doctor", "edges", "open", "report"]
 
 # Layer -> the other layers that this layer may include, and the rule as text.
 RULES = {
@@ -50,6 +50,8 @@ RULES = {
     **{f"tools/{name}": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", "tools/align"],
                          "a subcommand includes the core, control and what lies below, and no other subcommand")
        for name in SUBCOMMANDS},
+    "tools/diff": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", "tools/align", "tools/report"],
+                   "a comparison is built on the store and the tables of a report"),
     "tools": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", "tools/align", *(f"tools/{name}" for name in SUBCOMMANDS)],
               "a command includes its folder, the core and control"),
 }

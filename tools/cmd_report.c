@@ -20,10 +20,10 @@
 #include "control/memory_limit.h"
 #include "convert/output.h"
 #include "read/job_files.h"
+#include "report/divide.h"
 #include "report/finding.h"
 #include "report/hta/hta_table.h"
 #include "report/metric.h"
-#include "report/peers.h"
 #include "report/print.h"
 
 enum {
@@ -129,26 +129,6 @@ static uint32_t needs_of(const struct request *r)
     return needs;
 }
 
-/* Reads --steps N..M or N. Returns 0 or an exit status. */
-static int take_steps(const struct sl_command *self, struct sl_report *report, const char *text)
-{
-    char first[32];
-    const char *dots;
-
-    report->first_step = 0;
-    report->last_step = UINT64_MAX;
-    if (!text)
-        return 0;
-    dots = strstr(text, "..");
-    snprintf(first, sizeof(first), "%.*s", dots ? (int)(dots - text) : (int)strlen(text), text);
-    if (sl_args_number(first, UINT64_MAX, &report->first_step) != 0 ||
-        sl_args_number(dots ? dots + 2 : first, UINT64_MAX, &report->last_step) != 0 ||
-        report->first_step > report->last_step)
-        return sl_args_complain(self, "--steps %s is not valid: give N or N..M, such as 10..20",
-                                text);
-    return 0;
-}
-
 /* Reads each --stream, after --only. Returns 0 or an exit status. */
 static int take_streams(struct request *r, struct sl_report *report, const struct sl_args *args)
 {
@@ -199,62 +179,6 @@ static int take_settings(const struct request *r, struct sl_settings *settings,
 
 /* ---- reading ---- */
 
-static int by_rank_and_time(const void *a, const void *b)
-{
-    const struct sl_recording *x = a, *y = b;
-    int64_t rank_x = sl_report_rank(x), rank_y = sl_report_rank(y);
-
-    if (rank_x != rank_y)
-        return rank_x < rank_y ? -1 : 1;
-    if (x->header.base_ns != y->header.base_ns)
-        return x->header.base_ns < y->header.base_ns ? -1 : 1;
-    return strcmp(x->path, y->path);
-}
-
-static int is_of_rank(const struct sl_recording *r, uint64_t rank)
-{
-    return r->header.has_rank && (uint64_t)r->header.rank == rank;
-}
-
-/* Leaves out the recordings of other ranks. Their collectives are matched by now. */
-static void choose_rank(struct sl_recordings *all, struct sl_peers *peers, uint64_t rank)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < all->count; i++) {
-        if (is_of_rank(&all->of[i], rank)) {
-            all->of[kept] = all->of[i];
-            peers[kept++] = peers[i];
-        } else {
-            sl_recording_free(all, &all->of[i]);
-            sl_peers_free(&peers[i]);
-        }
-    }
-    all->count = kept;
-}
-
-/* Divides the time of all recordings. Returns 0 or -ENOMEM. */
-static int divide(const struct request *r, struct sl_report *report)
-{
-    struct sl_recordings *all = &report->recordings;
-    struct sl_peers *peers = calloc(all->count + 1, sizeof(*peers));
-    int rc = 0;
-
-    report->peers = peers;
-    report->parts = calloc(all->count + 1, sizeof(*report->parts));
-    if (!peers || !report->parts)
-        return -ENOMEM;
-    report->matched = sl_peers_match(all, peers);
-    if (report->matched < 0)
-        rc = -ENOMEM;
-    sl_report_find_late(report);
-    if (r->has_rank)
-        choose_rank(all, peers, r->rank);
-    for (size_t i = 0; rc == 0 && i < all->count; i++)
-        rc = sl_parts_make(&report->parts[i], &all->of[i], &peers[i]);
-    return rc;
-}
-
 /* Reads all files. Sets *any to 1 if one is to be reported. Returns an exit status. */
 static int read_all(const struct request *r, struct sl_report *report,
                     const struct sl_job_files *files, int *any)
@@ -267,14 +191,13 @@ static int read_all(const struct request *r, struct sl_report *report,
         worst = status > worst ? status : worst;
     }
     for (size_t i = 0; i < report->recordings.count; i++)
-        found |= !r->has_rank || is_of_rank(&report->recordings.of[i], r->rank);
+        found |= !r->has_rank || sl_report_is_of_rank(&report->recordings.of[i], r->rank);
     *any = found;
     if (!found && report->recordings.count)
         return sl_args_complain(r->command, "no file is of rank %" PRIu64, r->rank);
     if (!found)
         return worst ? worst : sl_args_complain(r->command, "no trace was found");
-    qsort(report->recordings.of, report->recordings.count, sizeof(*report->recordings.of),
-          by_rank_and_time);
+    sl_report_sort(&report->recordings);
     return worst;
 }
 
@@ -413,15 +336,11 @@ static int report_files(struct request *r, struct sl_report *report,
         sl_recordings_free(&report->recordings);
         return worst;
     }
-    status = divide(r, report) != 0 ? cannot(r) : print(r, report);
+    status =
+        sl_report_divide(report, r->has_rank ? &r->rank : NULL) != 0 ? cannot(r) : print(r, report);
     if (r->augment && status == 0)
         status = sl_augment(r->command, report, r->augment);
-    for (size_t i = 0; report->parts && i < report->recordings.count; i++)
-        sl_parts_free(&report->parts[i]);
-    for (size_t i = 0; report->peers && i < report->recordings.count; i++)
-        sl_peers_free(&report->peers[i]);
-    free(report->parts);
-    free(report->peers);
+    sl_report_undivide(report);
     sl_recordings_free(&report->recordings);
     return status > worst ? status : worst;
 }
@@ -520,7 +439,7 @@ static int take_options(struct request *r, struct sl_report *report, const struc
     if (args->operands == 0)
         return sl_args_complain(r->command, "PATH is missing: syncline %s", r->command->usage);
     if ((status = take_only(r, value[OPT_ONLY])) != 0 ||
-        (status = take_steps(r->command, report, value[OPT_STEPS])) != 0 ||
+        (status = sl_report_take_steps(report, r->command, value[OPT_STEPS])) != 0 ||
         (status = refuse_with_hta(r, value)) != 0 ||
         (status = take_streams(r, report, args)) != 0 ||
         (status = take_settings(r, &report->settings, args)) != 0)

@@ -409,7 +409,8 @@ def test_many_of_each_thing(tmp_path):
     assert {k["count"] for k in table(found, "kernels")} == {1}
 
 
-TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "null": type(None)}
+TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool,
+         "null": type(None)}
 
 
 def breaches(value, schema: dict, path: str = "$") -> list[str]:

@@ -40,6 +40,10 @@ void sl_report_json_table(FILE *f, const struct sl_table *table, int is_first,
                           struct sl_report_page *page);
 void sl_report_json_end(FILE *f, struct sl_report_page *page);
 
+/* Pieces of it: a text with its quotes, or null if there is no memory; and one of "inputs". */
+void sl_report_json_text(FILE *f, const char *text);
+void sl_report_json_input(FILE *f, const struct sl_recording *r);
+
 /* Writes a page of HTML that loads nothing. Returns 0, -ENOMEM, or -EIO if the system gives no
  * random numbers. The caller checks `f` for errors. */
 int sl_report_print_page(FILE *f, const struct sl_report *report,

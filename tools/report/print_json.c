@@ -16,7 +16,7 @@
 #define SCHEMA      1
 #define PAGE_DIGITS 9
 
-static void put_string(FILE *f, const char *text)
+void sl_report_json_text(FILE *f, const char *text)
 {
     size_t length = strlen(text);
     char *out = malloc(length * SL_JSON_ESCAPE_MAX + 1);
@@ -35,7 +35,7 @@ static void put_optional(FILE *f, const char *before, const char *text)
 {
     fputs(before, f);
     if (*text)
-        put_string(f, text);
+        sl_report_json_text(f, text);
     else
         fputs("null", f);
 }
@@ -78,24 +78,24 @@ static void put_lost(FILE *f, const struct sl_recording *r)
         if (!c->value || strncmp(c->name, "edges_lost_", 11) == 0 || !strstr(c->name, "lost"))
             continue;
         fputs(separator, f);
-        put_string(f, c->name);
+        sl_report_json_text(f, c->name);
         fprintf(f, ": %" PRIu64, c->value);
         separator = ", ";
     }
     fputs("}", f);
 }
 
-static void put_input(FILE *f, const struct sl_recording *r)
+void sl_report_json_input(FILE *f, const struct sl_recording *r)
 {
     fputs("{\"path\": ", f);
-    put_string(f, r->path);
+    sl_report_json_text(f, r->path);
     put_id(f, ", \"rank\": ", r->header.has_rank, r->header.rank);
     put_id(f, ", \"world_size\": ", r->header.has_world_size, r->header.world_size);
     put_optional(f, ", \"host\": ", r->header.host);
     fputs(", \"devices\": [", f);
     for (unsigned i = 0; i < r->header.devices; i++) {
         fprintf(f, "%s{\"id\": %" PRId64 ", \"name\": ", i ? ", " : "", r->header.device[i].id);
-        put_string(f, r->header.device[i].name);
+        sl_report_json_text(f, r->header.device[i].name);
         fputs("}", f);
     }
     fputs("]", f);
@@ -186,7 +186,7 @@ static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *ce
     if (!cell->has)
         fputs("null", f);
     else if (type == SL_COLUMN_TEXT)
-        put_string(f, cell->text);
+        sl_report_json_text(f, cell->text);
     else if (type == SL_COLUMN_INTEGER)
         put_integer(f, cell->integer);
     else if (type == SL_COLUMN_FLOAT && is_small_integer(cell->real))
@@ -272,7 +272,7 @@ static void put_names(FILE *f, const struct sl_intern *names)
     fputs(", \"names\": [null", f);
     for (uint32_t id = 1; id <= sl_intern_count(names); id++) {
         fputs(",\n ", f);
-        put_string(f, sl_intern_get(names, id, NULL));
+        sl_report_json_text(f, sl_intern_get(names, id, NULL));
     }
     fputs("]", f);
 }
@@ -295,7 +295,7 @@ static void put_table(FILE *f, const struct sl_table *t, struct sl_report_page *
     fputs("], \"notes\": [", f);
     for (size_t i = 0; i < sizeof(t->note) / sizeof(t->note[0]) && t->note[i]; i++) {
         fputs(i ? ", " : "", f);
-        put_string(f, t->note[i]);
+        sl_report_json_text(f, t->note[i]);
     }
     fputs("]}", f);
 }
@@ -328,7 +328,7 @@ void sl_report_json_begin(FILE *f, const struct sl_report *report,
     fprintf(f, "{\"schema\": %d, \"syncline\": \"%s\", \"inputs\": [", SCHEMA, SL_VERSION);
     for (size_t i = 0; i < report->recordings.count; i++) {
         fputs(i ? ",\n " : "\n ", f);
-        put_input(f, &report->recordings.of[i]);
+        sl_report_json_input(f, &report->recordings.of[i]);
     }
     fputs("]", f);
     if (page)
@@ -341,10 +341,10 @@ void sl_report_json_begin(FILE *f, const struct sl_report *report,
     }
     fputs("], \"notes\": [", f);
     if (*findings->launches)
-        put_string(f, findings->launches);
+        sl_report_json_text(f, findings->launches);
     for (size_t i = 0; i < findings->notes; i++) {
         fputs(i || *findings->launches ? ",\n " : "", f);
-        put_string(f, findings->note[i]);
+        sl_report_json_text(f, findings->note[i]);
     }
     fputs("], \"metrics\": {", f);
 }
