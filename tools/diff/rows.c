@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "diff/diff.h"
-#include "report/grow.h"
+#include "read/grow.h"
 
 enum {
     KIND,
