@@ -299,10 +299,11 @@ const struct sl_option sl_config_table[] = {
      "not all arrived, the rest for shapes and values of inputs. Past the limit, some calls have "
      "no operator, and some operators have no inputs; both losses are counted.",
      FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL, INVALID_IS_DEFAULT},
-    {"SYNCLINE_NCCL", SL_OPTION_CHOICE, "calls", "off, calls",
+    {"SYNCLINE_NCCL", SL_OPTION_CHOICE, "off", "off, calls",
      "What NCCL 2.28 and later report about collectives, through NCCL's profiler plugin interface "
-     "(docs/nccl.md). A profiler plugin of your own (`NCCL_PROFILER_PLUGIN`) takes precedence.",
-     FIELD(nccl), 0, 0, nccl_words, "off", "NCCL does not load syncline's profiler plugin"},
+     "(docs/nccl.md). A profiler plugin of your own (`NCCL_PROFILER_PLUGIN`) takes precedence. It is "
+     "off until it has run beside NCCL on several real GPUs.",
+     FIELD(nccl), 0, 0, nccl_words, INVALID_IS_DEFAULT},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a new file",
      "For developers. syncline also writes the unchanged CUPTI buffers to this file, so that the "
      "run can be replayed (docs/cupti-dump.md). `%p` becomes the process id. The file has at most "

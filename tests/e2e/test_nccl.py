@@ -13,7 +13,7 @@ TYPES = {7: "ncclFloat32", 9: "ncclBfloat16"}
 
 
 def go(tmp_path, *steps, nccl="2.28", **options):
-    options = {"python": "0", "window": "run", **options}
+    options = {"SYNCLINE_NCCL": "calls", "python": "0", "window": "run", **options}
     run = harness.run(tmp_path, sys.executable, PROGRAM, *steps, sim=["--cuda", "13", "--devices", "2", "--nccl", nccl],
                       **options)
     assert run.status == 0, run.stderr
@@ -111,7 +111,7 @@ def test_environment_is_unchanged(tmp_path):
                       "ctypes.CDLL('libnccl.so.2')\n"
                       "ctypes.CDLL('libcudart.so.13').cudaFree(None)\n"
                       "get = ctypes.CDLL(None).getenv\nget.restype = ctypes.c_char_p\n"
-                      "print(get(b'NCCL_PROFILER_PLUGIN'))\nos.system('env')", sim=["--cuda", "13"], python="0")
+                      "print(get(b'NCCL_PROFILER_PLUGIN'))\nos.system('env')", sim=["--cuda", "13"], python="0", SYNCLINE_NCCL="calls")
     assert run.stdout.startswith("None") or "None\n" in run.stdout
     assert "NCCL_PROFILER_PLUGIN" not in run.stdout
 

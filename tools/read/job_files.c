@@ -392,12 +392,12 @@ static void choose_newest_job(struct search *s)
     for (const struct job_run *r = s->run; r < s->run + s->runs; r++)
         if (r->is_chosen && (!newest || is_newer(r, newest)))
             newest = r;
-    for (struct job_run *r = s->run; newest && r < s->run + s->runs; r++) {
-        if (!r->is_chosen || strcmp(r->job, newest->job) == 0)
+    for (size_t i = 0; newest && i < s->runs; i++) {
+        if (!s->run[i].is_chosen || strcmp(s->run[i].job, newest->job) == 0)
             continue;
-        r->is_chosen = 0;
+        s->run[i].is_chosen = 0;
         if (others++ < NAMED_MAX)
-            append_job(left, r);
+            append_job(left, &s->run[i]);
     }
     if (!others)
         return;
@@ -455,6 +455,11 @@ static int put(struct sl_job_files *out, char *path)
     return 0;
 }
 
+static int is_wanted(const struct search *s, const struct found *f)
+{
+    return f->run < s->runs && s->run[f->run].is_chosen && !f->is_copy;
+}
+
 /* Adds the chosen files of a folder. Returns 0, or the exit status after a line on stderr. */
 static int expand(struct sl_job_files *out, struct search *s, char *folder)
 {
@@ -474,7 +479,7 @@ static int expand(struct sl_job_files *out, struct search *s, char *folder)
         if (s->run[i].is_chosen)
             name_others(s, &s->run[i]);
     for (size_t i = 0; i < s->files; i++) {
-        if (!status && s->run[s->file[i].run].is_chosen && !s->file[i].is_copy) {
+        if (!status && is_wanted(s, &s->file[i])) {
             if (put(out, s->file[i].path) != 0)
                 status = no_memory(s);
         } else {

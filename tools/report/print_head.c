@@ -104,7 +104,7 @@ void sl_report_print_head(FILE *f, const struct sl_report *report,
         fprintf(f, "; steps %" PRIu64 "..%" PRIu64, first, last);
     else if (findings->time.steps)
         fputs("; no steps", f);
-    if (findings->time.length_ns) {
+    if (findings->time.steps && findings->time.length_ns) {
         sl_format_about(span, findings->time.length_ns / findings->time.steps);
         fprintf(f, ", %s%s", span, sl_report_has_steps(report) ? " each" : "");
     }
