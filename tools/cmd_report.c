@@ -244,9 +244,10 @@ static int divide(const struct request *r, struct sl_report *report)
     report->matched = sl_peers_match(all, peers);
     if (report->matched < 0)
         rc = -ENOMEM;
-    sl_report_find_late(report);
     if (r->has_rank)
         choose_rank(all, peers, r->rank);
+    if (rc == 0)
+        rc = sl_report_find_late(report);
     for (size_t i = 0; rc == 0 && i < all->count; i++)
         rc = sl_parts_make(&report->parts[i], &all->of[i], &peers[i]);
     return rc;

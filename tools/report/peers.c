@@ -145,11 +145,10 @@ static int is_impossible(const struct sl_recordings *all, const struct member *m
     return 0;
 }
 
-static void set_last(struct sl_recordings *all, const struct member *m, size_t size,
+static void set_last(const struct sl_recordings *all, const struct member *m, size_t size,
                      struct sl_peers *out)
 {
     const struct member *last = last_of(m, size);
-    uint64_t late_ns = 0;
 
     for (size_t i = 0; i < size; i++) {
         struct sl_peers *peers = &out[m[i].recording];
@@ -158,9 +157,7 @@ static void set_last(struct sl_recordings *all, const struct member *m, size_t s
             (uint64_t)(last->start_ns - all->of[m[i].recording].header.base_ns) +
             SL_REPORT_ORIGIN_NS;
         peers->last_rank[m[i].op] = all->of[last->recording].header.rank;
-        late_ns += (uint64_t)(last->start_ns - m[i].start_ns);
     }
-    all->of[last->recording].late_ns += late_ns;
 }
 
 static int make_arrays(const struct sl_recordings *all, struct sl_peers *out)
@@ -182,8 +179,8 @@ void sl_peers_free(struct sl_peers *p)
 }
 
 /* Matches the calls of a group, if all are possible. Returns their number. */
-static int64_t match_group(struct sl_recordings *all, const struct member *member, size_t count,
-                           struct sl_peers *out)
+static int64_t match_group(const struct sl_recordings *all, const struct member *member,
+                           size_t count, struct sl_peers *out)
 {
     int64_t matched = 0;
     size_t size;
@@ -203,7 +200,7 @@ static int64_t match_group(struct sl_recordings *all, const struct member *membe
     return matched;
 }
 
-int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out)
+int64_t sl_peers_match(const struct sl_recordings *all, struct sl_peers *out)
 {
     struct member *member = NULL;
     size_t most = 1, count = 0, end;

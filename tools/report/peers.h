@@ -17,7 +17,7 @@
 #include "report/parts.h"
 
 /* Fills `out`, one for each recording. The caller frees each, also after an error. Returns the
- * number of collectives that were matched, or -ENOMEM. Sets late_ns of each recording. */
-int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out);
+ * number of collectives that were matched, or -ENOMEM. */
+int64_t sl_peers_match(const struct sl_recordings *all, struct sl_peers *out);
 
 #endif

@@ -136,9 +136,6 @@ struct sl_recording {
     struct sl_report_site *site; /* by thread and start */
     size_t ops, launches, waits, loads, steps, groups, ranges, products, overheads, sites;
     uint64_t lost_edges[SL_EDGE_LOST_COUNT];
-    /* The time that the other ranks together waited for this rank in collectives that it began
-     * last; set by peers.h. */
-    uint64_t late_ns;
     int has_sync_rows; /* 1: the file has rows of CUDA's synchronization, or edges of waits */
     int status;        /* 1: only a part of the file was read; the command has said so */
 };

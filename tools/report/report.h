@@ -14,7 +14,8 @@
 struct sl_hta;
 
 struct sl_report {
-    /* The rank that the other ranks waited longest for, -1: none, and its part of all waiting. */
+    /* The rank that the chosen ranks waited longest for, -1: none, and its part of their waiting.
+     * It need not be one of them. */
     int64_t late_rank;
     double late_ratio;
     struct sl_recordings recordings; /* by rank and time; those of no rank stand alone */
@@ -75,8 +76,9 @@ struct sl_report_time sl_report_time(const struct sl_report *report, size_t firs
 /* Returns 1 if a recording has steps. Without any, times are of the whole recordings. */
 int sl_report_has_steps(const struct sl_report *report);
 
-/* Sets late_rank and late_ratio from the recordings, when their collectives are matched. */
-void sl_report_find_late(struct sl_report *report);
+/* Sets late_rank and late_ratio, when the collectives of all ranks are matched and the ranks are
+ * chosen. Returns 0 or -ENOMEM. */
+int sl_report_find_late(struct sl_report *report);
 
 /* Returns the number of chosen steps of a recording, or 1 if it has none at all. */
 size_t sl_report_cpu_steps(const struct sl_report *report, const struct sl_recording *r);
