@@ -36,3 +36,38 @@ def test_a_rank_that_others_wait_for_waits_for_another(tmp_path):
     for chosen, expected in [(["--rank", "1"], "rank 0"), (["--rank", "0"], "rank 1"), ([], "rank 1"),
                              (["--steps", "1"], "rank 0")]:
         assert f"waiting for {expected}" in finding(report(*chosen, *paths), "rank-late")["text"]
+
+
+def graph_step(number, ts):
+    """A step with one launch of a graph of 5 kernels, 10 us each and 20 us apart."""
+    call, _ = launch(number, ts + 50, 0, 0)
+    return [step(number, ts, 300), {**call, "name": "cudaGraphLaunch", "args": {**call["args"], "cbid": 311}}, *(
+        row("kernel", f"k{n}", number, ts + 60 + 30 * n, 10, 7, device=0, context=1, stream=7,
+            **{"graph id": 4, "graph node id": n + 1}) for n in range(5))]
+
+
+def test_gaps_between_queued_kernels_are_not_late_launches(tmp_path):
+    """The CPU launches a kernel every 2 us, and the GPU runs one every 6 us: 59 of 5 us, 1 us apart."""
+    rows = [step(1, 0, 400)] + [each for n in range(59) for each in launch(n + 1, 2.5 * n, 5 + 6 * n, 10 + 6 * n)]
+    path = write(tmp_path / "t.json", rows)
+    found = report(path)
+    (gaps,) = found["findings"]
+    assert (gaps["id"], gaps["part"], gaps["per_step_ns"], gaps["sure"]) == ("kernel-gaps", "launch", 58000, "measured")
+    assert gaps["text"].startswith("58 gaps a step between queued kernels, of 1.00 us on the mean: the launches came in")
+    assert "CUDA graphs" in gaps["advice"]
+    (parts,), (steps,) = table(found, "parts"), table(found, "steps")
+    assert (parts["launch_ns"], parts["between_ns"]) == (58000, 58000)
+    assert (steps["bound"], steps["late_ns"]) == ("GPU", 0)
+    _, text = screen(path)
+    assert "Held up by gaps between kernels: the GPUs compute 84 % of a step; kernel gaps 16 %." in text
+    assert "launches come in time, but gaps between queued kernels cost 16 % of the time" in text
+
+
+def test_a_graph_launch_is_one_launch(tmp_path):
+    found = report(write(tmp_path / "t.json", [each for n in range(4) for each in graph_step(n + 1, 300 * n)]))
+    launches = finding(found, "launch")
+    assert "1 of 1 launches a step" in launches["text"] and "capture more" in launches["advice"]
+    gaps = finding(found, "kernel-gaps")
+    assert gaps["text"].startswith("4 gaps a step") and "CUDA graphs" not in gaps["advice"]
+    assert "1 of 1 launches a step" in finding(found, "cpu-late")["text"]
+    assert "CUDA graphs" not in finding(found, "cpu-late")["advice"]

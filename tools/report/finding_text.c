@@ -70,8 +70,14 @@ static const char *communication(char *to, const char *name)
     return to;
 }
 
-static const char few_launches[] =
-    "torch.compile(mode=\"reduce-overhead\") or CUDA graphs: fewer, larger launches";
+/* Returns the remedy for many small launches. */
+static const char *few_launches(const struct sl_loss *loss)
+{
+    if (loss->cause &&
+        strstr(sl_report_name(loss->report, loss->cause->key[SL_CAUSE_CALL]), "GraphLaunch"))
+        return "launch the graph earlier, or capture more of the step in it";
+    return "torch.compile(mode=\"reduce-overhead\") or CUDA graphs: fewer, larger launches";
+}
 
 static const char *per(const struct sl_loss *loss)
 {
@@ -109,14 +115,14 @@ static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss 
         return;
     }
     put(f->text,
-        "spread out, the largest part (%.0f %%) before %s; %.0f of %" PRIu64
-        " launches %s find the GPU idle, for %s on the mean; half the kernels are under %s",
-        100 * share(loss), where, times(loss, loss->causes), loss->launches, per(loss),
-        sl_format_about(span, loss->causes ? loss->total_ns / loss->causes : 0),
+        "spread out, the largest part (%.0f %%) before %s; %.0f of %.0f launches %s find the GPU "
+        "idle, for %s on the mean; half the kernels are under %s",
+        100 * share(loss), where, times(loss, loss->held), times(loss, loss->launches), per(loss),
+        sl_format_about(span, loss->held ? loss->total_ns / loss->held : 0),
         sl_format_about(kernel, loss->median_ns));
     put(f->advice, "%s",
         loss->median_ns < SHORT_KERNEL_NS
-            ? few_launches
+            ? few_launches(loss)
             : "make the CPU work between the launches shorter, or do it in another thread");
 }
 
@@ -132,10 +138,25 @@ static void describe_launch(struct sl_report_finding *f, const struct sl_loss *l
         return;
     }
     put(f->text,
-        "the GPU waits while %.0f of %" PRIu64
-        " launches %s are made, the largest part (%.0f %%) in %s",
-        times(loss, loss->causes), loss->launches, per(loss), 100 * share(loss), where);
-    put(f->advice, "%s", few_launches);
+        "the GPU waits while %.0f of %.0f launches %s are made, the largest part (%.0f %%) in %s",
+        times(loss, loss->held), times(loss, loss->launches), per(loss), 100 * share(loss), where);
+    put(f->advice, "%s", few_launches(loss));
+}
+
+/* The gaps between operations that were queued in time. */
+static void describe_between(struct sl_report_finding *f, const struct sl_loss *loss)
+{
+    char span[SL_FORMAT_SIZE], kernel[SL_FORMAT_SIZE];
+    int is_graph = loss->held < loss->gaps; /* a launch with several gaps has several operations */
+
+    put(f->text,
+        "%.0f gaps %s between queued kernels, of %s on the mean: the launches came in time; half "
+        "the kernels are under %s",
+        times(loss, loss->gaps), per(loss),
+        sl_format_about(span, loss->gaps ? loss->total_ns / loss->gaps : 0),
+        sl_format_about(kernel, loss->median_ns));
+    put(f->advice, "larger or fused kernels (torch.compile)%s",
+        is_graph ? "" : " or CUDA graphs; a faster CPU does not help");
 }
 
 static void describe_sync(struct sl_report_finding *f, const struct sl_loss *loss,
@@ -200,9 +221,12 @@ void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss
         describe_late_cpu(f, loss, where);
         break;
     case SL_PART_LAUNCH:
-        f->id = "launch";
-        f->sure = SL_SURE_INFERRED;
-        describe_launch(f, loss, where);
+        f->id = f->is_between ? "kernel-gaps" : "launch";
+        f->sure = f->is_between ? SL_SURE_MEASURED : SL_SURE_INFERRED;
+        if (f->is_between)
+            describe_between(f, loss);
+        else
+            describe_launch(f, loss, where);
         break;
     case SL_PART_LOADER:
         f->id = "loader";

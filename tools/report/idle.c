@@ -4,7 +4,8 @@
  *
  * Let the gap be [a, b), and let the call that launched the operation run from `start` to `end`.
  * If the launch began before a, the CPU was early enough: the gap is the latency of the launch if
- * that is short, else the operation was queued. If the launch began later, the CPU was late: the
+ * that is short, else the operation was queued. If the call had also ended before a, the gap is one
+ * between queued operations. If the launch began later, the CPU was late: the
  * time up to its start is what the thread did, and the rest is the launch.
  *
  * Threads, memory: see idle.h.
@@ -108,6 +109,7 @@ void sl_idle_explain(const struct sl_recording *r, struct sl_gap *gap)
         int is_short = b - earlier(later(a, l->end_ns), b) < SL_IDLE_LAUNCH_NS;
 
         gap->part_ns[is_short ? SL_PART_LAUNCH : SL_PART_QUEUED] = b - a;
+        gap->is_between = is_short && l->end_ns <= a;
         return;
     }
     if (l->start_ns >= b) { /* the clocks of CPU and GPU differ */

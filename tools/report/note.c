@@ -17,6 +17,8 @@
 #include "report/scaled.h"
 #include "report/step_stats.h"
 
+#define MANY_GAPS 10 /* percent of the time between queued kernels that are worth a word */
+
 /* A device with the largest value of something. */
 struct worst {
     struct sl_step_stats stats;
@@ -26,7 +28,7 @@ struct worst {
 };
 
 struct steps {
-    uint64_t steps, long_steps, bound[SL_BOUND_COUNT], late_ns, length_ns;
+    uint64_t steps, long_steps, bound[SL_BOUND_COUNT], late_ns, between_ns, length_ns;
     size_t devices, drifts;
     struct worst longest, drift;
 };
@@ -71,6 +73,7 @@ static int add_device(struct steps *all, const struct sl_report *report, size_t 
     all->steps += s.steps;
     all->long_steps += s.long_steps;
     all->late_ns += s.late_ns;
+    all->between_ns += s.between_ns;
     all->length_ns += s.length_ns;
     for (int i = 0; i < SL_BOUND_COUNT; i++)
         all->bound[i] += s.bound[i];
@@ -86,6 +89,7 @@ static void say_launches(struct sl_report_findings *out, const struct steps *all
 {
     uint64_t late = all->bound[SL_BOUND_LAUNCH], unknown = all->bound[SL_BOUND_UNKNOWN];
     double percent = all->length_ns ? 100 * (double)all->late_ns / (double)all->length_ns : 0;
+    double between = all->length_ns ? 100 * (double)all->between_ns / (double)all->length_ns : 0;
 
     if (all->steps == 0)
         return;
@@ -104,6 +108,11 @@ static void say_launches(struct sl_report_findings *out, const struct steps *all
         snprintf(out->launches, sizeof(out->launches),
                  "Whether launches come in time is not known for %" PRIu64 " of %" PRIu64 " steps.",
                  unknown, all->steps);
+    else if (between >= MANY_GAPS)
+        snprintf(out->launches, sizeof(out->launches),
+                 "GPU-bound in all steps: launches come in time, but gaps between queued kernels "
+                 "cost %.0f %% of the time.",
+                 between);
     else
         snprintf(out->launches, sizeof(out->launches),
                  "GPU-bound in all steps: launches come in time, so only less GPU work makes them "

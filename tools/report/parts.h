@@ -41,6 +41,7 @@ struct sl_interval {
     uint64_t begin_ns, end_ns;
     uint64_t part_ns[SL_PART_COUNT];
     uint64_t after_sync_ns; /* the part of SL_PART_CPU in which the thread came out of a wait */
+    uint64_t between_ns;    /* the part of SL_PART_LAUNCH in gaps between queued operations */
     uint64_t ops;           /* number of operations that were launched in the step */
     uint32_t step;          /* index of the step + 1; 0: between steps */
     uint8_t device;
@@ -54,6 +55,8 @@ struct sl_gap {
     const struct sl_report_wait *wait; /* the wait that took most of SL_PART_SYNC; NULL if none */
     uint32_t interval;                 /* index into sl_parts.interval */
     int is_after_sync; /* 1: the launching thread was in a wait when the gap began */
+    int is_between; /* 1: SL_PART_LAUNCH, though the launch had ended before the gap began: `next`
+                       was queued, so the CPU was early enough */
 };
 
 struct sl_parts {

@@ -102,7 +102,7 @@ static void put_finding(FILE *f, const struct sl_report_finding *it, size_t numb
         snprintf(who, sizeof(who), "rank %" PRId64, it->rank);
     else
         snprintf(who, sizeof(who), "%zu ranks", it->ranks);
-    fprintf(f, " %zu %-16s%11s%-5s %-8s ", number, sl_screen_loss(it->part),
+    fprintf(f, " %zu %-16s%11s%-5s %-8s ", number, sl_screen_loss(it),
             sl_format_about(span, it->per_step_ns), has_steps ? "/step" : "", who);
     put_wrapped(f, 1, it->text, *it->advice ? NULL : sure);
     if (!*it->advice)

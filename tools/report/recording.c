@@ -717,6 +717,8 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
     if (sl_replay_read(f, path, why, sizeof(why)) != 0 ||
         sl_replay_run(f, path, why, sizeof(why)) != 0)
         return sl_args_complain(command, "%s", why);
+    if (r->out->launches && !r->has_launched)
+        r->out->launches--;
     take_steps(r);
     sl_row_collectives_groups(f->collectives, take_group, r);
     join_waits(r);

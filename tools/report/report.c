@@ -78,6 +78,15 @@ size_t sl_report_cpu_steps(const struct sl_report *report, const struct sl_recor
     return r->steps ? count : 1;
 }
 
+void sl_report_time_add(struct sl_report_time *time, const struct sl_interval *in)
+{
+    time->steps++;
+    time->length_ns += in->end_ns - in->begin_ns;
+    for (int part = 0; part < SL_PART_COUNT; part++)
+        time->part_ns[part] += in->part_ns[part];
+    time->between_ns += in->between_ns;
+}
+
 struct sl_report_time sl_report_time(const struct sl_report *report, size_t first, size_t end,
                                      uint8_t device)
 {
@@ -90,10 +99,7 @@ struct sl_report_time sl_report_time(const struct sl_report *report, size_t firs
             if (p->interval[i].device != device ||
                 !sl_report_counts_step(report, &report->recordings.of[at], p->interval[i].step))
                 continue;
-            time.steps++;
-            time.length_ns += p->interval[i].end_ns - p->interval[i].begin_ns;
-            for (int part = 0; part < SL_PART_COUNT; part++)
-                time.part_ns[part] += p->interval[i].part_ns[part];
+            sl_report_time_add(&time, &p->interval[i]);
         }
     }
     return time;

@@ -67,7 +67,10 @@ static inline int sl_report_counts_op(const struct sl_report *report, const stru
 /* The chosen steps of one device, together. */
 struct sl_report_time {
     uint64_t length_ns, steps, part_ns[SL_PART_COUNT];
+    uint64_t between_ns; /* see struct sl_interval */
 };
+
+void sl_report_time_add(struct sl_report_time *time, const struct sl_interval *in);
 
 /* Adds up the steps of a device in the recordings [first, end). */
 struct sl_report_time sl_report_time(const struct sl_report *report, size_t first, size_t end,
