@@ -63,6 +63,37 @@ def test_gaps_between_queued_kernels_are_not_late_launches(tmp_path):
     assert "launches come in time, but gaps between queued kernels cost 16 % of the time" in text
 
 
+def test_the_cpu_is_late_inside_a_call(tmp_path):
+    """In each step the thread is in a copy of pageable memory for 500 us, and then for 5 us in no call. Of the copy
+    the driver's call is recorded too."""
+    rows = []
+    for n in range(3):
+        at, copy = 1000 * n, 10 * n + 2
+        rows += [step(n, at, 990), *launch(copy - 1, at, at + 5, at + 20),
+                 row("cuda_runtime", "cudaMemcpyAsync", copy, at + 10, 510, 42, cbid=41),
+                 row("cuda_driver", "cuMemcpyHtoDAsync", copy + 2, at + 12, 506, 42, cbid=279),
+                 operation("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", copy, at + 15, at + 20),
+                 *launch(copy + 1, at + 525, at + 530, at + 990)]
+    late = finding(report(write(tmp_path / "t.json", rows)), "cpu-late")
+    assert late["text"] == "inside cudaMemcpyAsync the CPU makes no launch for 500 us, 1.0 times a step"
+    assert "pin_memory=True" in late["advice"] and late["where"]["call"] == "cudaMemcpyAsync"
+
+
+@pytest.mark.parametrize("slow, has_steps, expected", [
+    ({0}, True, "leave the first steps out (--steps)"), ({0}, False, "record after the first iterations"),
+    (range(8), True, "the driver holds the launch up")])
+def test_long_launches(tmp_path, slow, has_steps, expected):
+    """A launch of 3 ms loads a module if it is rare. Without steps there are none to leave out."""
+    rows = []
+    for n in range(8):
+        at, dur = 5000 * n, 3000 if n in slow else 2
+        call, kernel = launch(n + 1, at + 5, at + dur + 10, at + dur + 1000)
+        rows += [{**call, "dur": dur}, kernel, *([step(n, at, 4900)] if has_steps else [])]
+    first = launch(100, -20, -10, -5)  # so that the first gap begins before the first launch
+    found = report(write(tmp_path / "t.json", [{**r, "ts": r["ts"] + 100} for r in rows + first]))
+    assert expected in finding(found, "launch")["advice"]
+
+
 def test_a_graph_launch_is_one_launch(tmp_path):
     found = report(write(tmp_path / "t.json", [each for n in range(4) for each in graph_step(n + 1, 300 * n)]))
     launches = finding(found, "launch")

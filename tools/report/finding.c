@@ -47,6 +47,18 @@ static uint64_t loss_ns(const uint64_t part_ns[SL_PART_COUNT], uint64_t between_
     return part_ns[loss] - (loss == SL_PART_LAUNCH ? between_ns : 0);
 }
 
+/* Adds the CUDA call that made the next launch late. */
+static void add_call(struct making *m, const struct sl_gap *gap)
+{
+    const uint32_t key[SL_SUM_KEYS] = {[SL_CAUSE_LOSS] = SL_PART_CPU,
+                                       [SL_CAUSE_LINE] = gap->call->line,
+                                       [SL_CAUSE_PLACE] = gap->call->place,
+                                       [SL_CAUSE_CALL] = gap->call->name,
+                                       [SL_CAUSE_OTHER] = gap->call->name};
+
+    sl_sums_add(&m->groups, key, gap->call_ns);
+}
+
 /* Adds a gap. `before` is the gap before it; NULL if there is none. */
 static void add_gap(struct making *m, const struct sl_recording *r, const struct sl_gap *gap,
                     const struct sl_gap *before)
@@ -75,7 +87,11 @@ static void add_gap(struct making *m, const struct sl_recording *r, const struct
             key[SL_CAUSE_CALL] = l->name;
             key[SL_CAUSE_OTHER] = part == SL_PART_QUEUED ? next->awaited : 0;
         }
-        sl_sums_add(&m->groups, key, gap->part_ns[part]);
+        if (part == SL_PART_CPU && gap->call)
+            add_call(m, gap);
+        if (part != SL_PART_CPU || gap->part_ns[part] > gap->call_ns)
+            sl_sums_add(&m->groups, key,
+                        gap->part_ns[part] - (part == SL_PART_CPU ? gap->call_ns : 0));
     }
 }
 
@@ -194,8 +210,9 @@ static void set_place(const struct sl_report *report, struct sl_report_finding *
     f->line = cause->key[SL_CAUSE_LINE];
     f->place = cause->key[SL_CAUSE_PLACE];
     f->call = cause->key[SL_CAUSE_CALL];
-    if (!f->line && (f->part == SL_PART_CPU || f->part == SL_PART_LAUNCH ||
-                     f->part == SL_PART_LOADER || f->part == SL_PART_QUEUED))
+    if (!f->line &&
+        ((f->part == SL_PART_CPU && !cause->key[SL_CAUSE_OTHER]) || f->part == SL_PART_LAUNCH ||
+         f->part == SL_PART_LOADER || f->part == SL_PART_QUEUED))
         f->line = sl_near_line(report, f->part, f->place, f->call, &f->near);
 }
 

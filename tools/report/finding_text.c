@@ -102,22 +102,62 @@ static double share(const struct sl_loss *loss)
                                          : 0;
 }
 
-static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss *loss,
-                              const char *where)
+/* Returns 1 if one of the largest cause's times is most of them. */
+static int is_once(const struct sl_loss *loss)
 {
-    char span[SL_FORMAT_SIZE], kernel[SL_FORMAT_SIZE];
+    return loss->cause && 3 * loss->cause->longest_ns >= 2 * loss->cause->total_ns;
+}
 
+/* Returns the remedy for launches that last long. Only first launches load modules, so such a
+ * launch is rare. */
+static const char *long_launch(const struct sl_loss *loss)
+{
+    double often = is_once(loss) ? 1 : (double)loss->cause->count;
+
+    if (sl_report_has_steps(loss->report) && 2 * often <= (double)loss->time->steps)
+        return "first launches load modules: leave the first steps out (--steps)";
+    if (!sl_report_has_steps(loss->report) && 2 * often <= (double)loss->launches)
+        return "first launches load modules: record after the first iterations";
+    return "the driver holds the launch up: look for a full queue, allocations or another thread's "
+           "calls at that time";
+}
+
+/* Returns the remedy for a call that lasts long while the GPU is idle. */
+static const char *long_call(const struct sl_loss *loss, const char *call)
+{
+    if (strstr(call, "Memcpy"))
+        return "a copy of pageable memory holds the thread: pin_memory=True and non_blocking=True";
+    if (strstr(call, "lloc") || strstr(call, "Free"))
+        return "allocate before the steps, and keep the memory";
+    if (strstr(call, "Launch"))
+        return long_launch(loss);
+    return "call it less often, or in another thread";
+}
+
+static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss *loss,
+                              const char *where, const char *call)
+{
+    char span[SL_FORMAT_SIZE], kernel[SL_FORMAT_SIZE], before[2 * SL_FINDING_TEXT];
+    int is_inside = loss->cause && loss->cause->key[SL_CAUSE_OTHER];
+
+    if (is_inside && strcmp(where, call) != 0)
+        snprintf(before, sizeof(before), "inside %s, %s", call, where);
+    else
+        snprintf(before, sizeof(before), "%s %s", is_inside ? "inside" : "before", where);
     if (share(loss) >= MAIN_CAUSE && mean(loss) >= LONG_GAP_NS) {
-        put(f->text, "before %s the CPU does other work for %s, %.1f times %s", where,
-            sl_format_about(span, mean(loss)), times(loss, loss->cause->count), per(loss));
-        put(f->advice, "look at the code before it (data, Python, I/O): make it shorter, or do it "
-                       "in another thread");
+        put(f->text, "%s the CPU %s for %s, %.1f times %s", before,
+            is_inside ? "makes no launch" : "does other work", sl_format_about(span, mean(loss)),
+            times(loss, loss->cause->count), per(loss));
+        put(f->advice, "%s",
+            is_inside ? long_call(loss, call)
+                      : "look at the code before it (data, Python, I/O): make it shorter, or do it "
+                        "in another thread");
         return;
     }
     put(f->text,
-        "spread out, the largest part (%.0f %%) before %s; %.0f of %.0f launches %s find the GPU "
-        "idle, for %s on the mean; half the kernels are under %s",
-        100 * share(loss), where, times(loss, loss->held), times(loss, loss->launches), per(loss),
+        "spread out, the largest part (%.0f %%) %s; %.0f of %.0f launches %s find the GPU idle, "
+        "for %s on the mean; half the kernels are under %s",
+        100 * share(loss), before, times(loss, loss->held), times(loss, loss->launches), per(loss),
         sl_format_about(span, loss->held ? loss->total_ns / loss->held : 0),
         sl_format_about(kernel, loss->median_ns));
     put(f->advice, "%s",
@@ -131,10 +171,16 @@ static void describe_launch(struct sl_report_finding *f, const struct sl_loss *l
 {
     char span[SL_FORMAT_SIZE];
 
+    if (is_once(loss) && loss->cause->longest_ns >= LONG_LAUNCH_NS) {
+        put(f->text, "%s: one launch takes %s", where,
+            sl_format_about(span, loss->cause->longest_ns));
+        put(f->advice, "%s", long_launch(loss));
+        return;
+    }
     if (mean(loss) >= LONG_LAUNCH_NS) {
         put(f->text, "%s: a launch takes %s, %.1f times %s", where,
             sl_format_about(span, mean(loss)), times(loss, loss->cause->count), per(loss));
-        put(f->advice, "first launches load modules: leave them out (--steps)");
+        put(f->advice, "%s", long_launch(loss));
         return;
     }
     put(f->text,
@@ -218,7 +264,7 @@ void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss
     case SL_PART_CPU:
         f->id = "cpu-late";
         f->sure = SL_SURE_INFERRED;
-        describe_late_cpu(f, loss, where);
+        describe_late_cpu(f, loss, where, what);
         break;
     case SL_PART_LAUNCH:
         f->id = f->is_between ? "kernel-gaps" : "launch";

@@ -21,7 +21,9 @@ enum {
     SL_CAUSE_LINE,
     SL_CAUSE_PLACE,
     SL_CAUSE_CALL,
-    SL_CAUSE_OTHER /* the awaited operation, or the operation itself */
+    /* The awaited operation, or the operation itself. Of SL_PART_CPU the call in which the thread
+     * was; 0: in none. */
+    SL_CAUSE_OTHER
 };
 
 /* What is known of a loss besides the finding. */

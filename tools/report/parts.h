@@ -53,7 +53,11 @@ struct sl_gap {
     uint64_t part_ns[SL_PART_COUNT];   /* of the idle parts; they add up to end_ns - begin_ns */
     const struct sl_report_op *next;   /* the operation that ended the gap */
     const struct sl_report_wait *wait; /* the wait that took most of SL_PART_SYNC; NULL if none */
-    uint32_t interval;                 /* index into sl_parts.interval */
+    /* The CUDA call in which the launching thread spent most of SL_PART_CPU, and that time; NULL if
+     * it was in no long one. */
+    const struct sl_report_launch *call;
+    uint64_t call_ns;
+    uint32_t interval; /* index into sl_parts.interval */
     int is_after_sync; /* 1: the launching thread was in a wait when the gap began */
     int is_between; /* 1: SL_PART_LAUNCH, though the launch had ended before the gap began: `next`
                        was queued, so the CPU was early enough */
