@@ -94,6 +94,34 @@ def test_long_launches(tmp_path, slow, has_steps, expected):
     assert expected in finding(found, "launch")["advice"]
 
 
+@pytest.mark.parametrize("name, expected", [
+    ("Memcpy DtoH (Device -> Pageable)", "copy to pinned memory with non_blocking=True"),
+    ("Memcpy HtoD (Pageable -> Device)", "pin_memory=True and .to(device"),
+    ("Memcpy DtoD (Device -> Device)", "on another stream")])
+def test_the_remedy_for_a_copy(tmp_path, name, expected):
+    rows = [*launch(1, 0, 5, 10), row("cuda_runtime", "cudaMemcpyAsync", 2, 3, 100, 42, cbid=41),
+            operation("gpu_memcpy", name, 2, 10, 100)]
+    assert expected in finding(report(write(tmp_path / "t.json", rows)), "copy")["advice"]
+
+
+def test_the_cpu_is_late_after_a_wait(tmp_path):
+    """Each step ends with cudaDeviceSynchronize, 10 us after its kernel. The next launch comes 300 us later."""
+    rows = []
+    for n in range(5):
+        at = 1000 * n
+        rows += [step(n, at, 990), *launch(2 * n + 1, at + 300, at + 310, at + 900),
+                 row("cuda_runtime", "cudaDeviceSynchronize", 2 * n + 2, at + 310, 690, 42, cbid=165,
+                     wait_at="/a/train.py:9 main")]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"traceEvents": rows, "syncline": {"version": "0.1.0"}}))
+    found = report(path)
+    late, sync = finding(found, "cpu-late"), finding(found, "sync")
+    assert late["text"].startswith("before cudaLaunchKernel (near train.py:9 main) the CPU does other work for 300 us, ")
+    assert late["text"].endswith("; the queue is empty because of the wait before it at train.py:9 main")
+    assert "torch.cuda.synchronize()" in late["advice"]
+    assert sync["advice"].endswith("leave it out: up to 320 us a step back, with the late launches after it")
+
+
 def test_a_graph_launch_is_one_launch(tmp_path):
     found = report(write(tmp_path / "t.json", [each for n in range(4) for each in graph_step(n + 1, 300 * n)]))
     launches = finding(found, "launch")

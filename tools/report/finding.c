@@ -18,6 +18,7 @@
 struct making {
     const struct sl_report *report;
     struct sl_sums groups;
+    struct sl_sums after_sync;  /* of SL_PART_CPU after a wait, by the place of the wait */
     struct sl_report_time time; /* of all devices */
     uint64_t launches;          /* calls that launched GPU operations */
     /* Of each loss: the gaps, and the launches that ended them. A graph launch ends several. */
@@ -59,6 +60,17 @@ static void add_call(struct making *m, const struct sl_gap *gap)
     sl_sums_add(&m->groups, key, gap->call_ns);
 }
 
+/* Adds the wait because of which the queue was empty. */
+static void add_after_sync(struct making *m, const struct sl_gap *gap)
+{
+    const uint32_t key[SL_SUM_KEYS] = {[SL_CAUSE_LOSS] = SL_PART_SYNC,
+                                       [SL_CAUSE_LINE] = gap->wait->line,
+                                       [SL_CAUSE_PLACE] = gap->wait->place,
+                                       [SL_CAUSE_CALL] = gap->wait->name};
+
+    sl_sums_add(&m->after_sync, key, gap->part_ns[SL_PART_CPU]);
+}
+
 /* Adds a gap. `before` is the gap before it; NULL if there is none. */
 static void add_gap(struct making *m, const struct sl_recording *r, const struct sl_gap *gap,
                     const struct sl_gap *before)
@@ -87,6 +99,8 @@ static void add_gap(struct making *m, const struct sl_recording *r, const struct
             key[SL_CAUSE_CALL] = l->name;
             key[SL_CAUSE_OTHER] = part == SL_PART_QUEUED ? next->awaited : 0;
         }
+        if (part == SL_PART_CPU && gap->is_after_sync)
+            add_after_sync(m, gap);
         if (part == SL_PART_CPU && gap->call)
             add_call(m, gap);
         if (part != SL_PART_CPU || gap->part_ns[part] > gap->call_ns)
@@ -153,7 +167,8 @@ static int add_all(struct making *m)
     for (size_t i = 0; i < all->count; i++)
         add_recording(m, i);
     sl_sums_sort(&m->groups);
-    return m->groups.failed ? -ENOMEM : 0;
+    sl_sums_sort(&m->after_sync);
+    return m->groups.failed || m->after_sync.failed ? -ENOMEM : 0;
 }
 
 /* Counts the ranks that lose at least 1 % of their steps in this way. */
@@ -246,6 +261,7 @@ static void explain_late_rank(const struct making *m, struct sl_loss *loss)
         loss->late_ns = (uint64_t)most;
     }
     sl_sums_free(&late.groups);
+    sl_sums_free(&late.after_sync);
 }
 
 static void add_finding(struct making *m, struct sl_report_findings *out, int number,
@@ -260,6 +276,9 @@ static void add_finding(struct making *m, struct sl_report_findings *out, int nu
     if (steps == 0 || ns == 0 || ns < m->time.length_ns / 100)
         return;
     find_cause(m, number, &loss);
+    for (size_t i = 0; i < m->after_sync.count; i++)
+        loss.after_sync_ns += m->after_sync.sum[i].total_ns;
+    loss.after_sync = m->after_sync.count ? m->after_sync.sum : NULL;
     f = &out->of[out->count++];
     *f = (struct sl_report_finding){.part = is_between ? SL_PART_LAUNCH : (enum sl_part)number,
                                     .is_between = is_between,
@@ -296,5 +315,6 @@ int sl_report_findings_make(struct sl_report_findings *out, const struct sl_repo
     qsort(out->of, out->count, sizeof(out->of[0]), by_time);
     free(m.kernel_ns);
     sl_sums_free(&m.groups);
+    sl_sums_free(&m.after_sync);
     return rc ? rc : sl_report_notes_make(out, report);
 }

@@ -21,7 +21,7 @@ enum sl_sure {
     SL_SURE_UNKNOWN
 };
 
-#define SL_FINDING_TEXT 256
+#define SL_FINDING_TEXT 320
 #define SL_FINDINGS_MAX (SL_PART_COUNT + 1)
 #define SL_NOTES_MAX    6
 

@@ -134,6 +134,33 @@ static const char *long_call(const struct sl_loss *loss, const char *call)
     return "call it less often, or in another thread";
 }
 
+/* Returns the remedy for a call that waits for the GPU. */
+static const char *fewer_waits(const char *call)
+{
+    if (strstr(call, "Event"))
+        return "wait for events less often, and after the next launches; a library's wait ends "
+               "sooner if the launches before it come sooner";
+    if (strstr(call, "DeviceSync"))
+        return "torch.cuda.synchronize() is for measuring times: leave it out";
+    return ".item(), .cpu() or print() of a tensor waits: do it in fewer steps, or copy with "
+           "non_blocking=True";
+}
+
+/* Adds that the CPU is late only because a wait before left the queue empty. */
+static void add_after_sync(struct sl_report_finding *f, const struct sl_loss *loss)
+{
+    const uint32_t *key = loss->after_sync->key;
+    const struct sl_report_finding wait = {
+        .line = key[SL_CAUSE_LINE], .place = key[SL_CAUSE_PLACE], .call = key[SL_CAUSE_CALL]};
+    char place[SL_FINDING_TEXT];
+    size_t used = strlen(f->text);
+
+    sl_finding_place(place, loss->report, &wait);
+    snprintf(f->text + used, sizeof(f->text) - used,
+             "; the queue is empty because of the wait before it at %s", place);
+    put(f->advice, "%s", fewer_waits(sl_report_name(loss->report, wait.call)));
+}
+
 static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss *loss,
                               const char *where, const char *call)
 {
@@ -216,15 +243,12 @@ static void describe_sync(struct sl_report_finding *f, const struct sl_loss *los
     put(f->text, "%s%s: %s returns %s after the GPU has nothing left to do, %.1f times %s", where,
         part, call, sl_format_about(span, mean(loss)), cause ? times(loss, cause->count) : 0,
         per(loss));
-    if (strstr(call, "Event"))
-        put(f->advice, "wait for events less often, and after the next launches; a library's wait "
-                       "ends sooner if the launches before it come sooner");
-    else if (strstr(call, "DeviceSync"))
-        put(f->advice, "torch.cuda.synchronize() is for measuring times: leave it out");
+    if (loss->after_sync_ns >= loss->total_ns / 10 && loss->time->steps)
+        put(f->advice, "%s: up to %s %s back, with the late launches after it", fewer_waits(call),
+            sl_format_about(span, (loss->total_ns + loss->after_sync_ns) / loss->time->steps),
+            per(loss));
     else
-        put(f->advice,
-            ".item(), .cpu() or print() of a tensor waits: do it in fewer steps, or copy "
-            "with non_blocking=True");
+        put(f->advice, "%s", fewer_waits(call));
 }
 
 /* Names the rank that the others waited longest for, and what holds it up. */
@@ -248,6 +272,16 @@ static void describe_late_rank(struct sl_report_finding *f, const struct sl_loss
     put(f->advice, "see what holds rank %" PRId64 " up: --rank %" PRId64, rank, rank);
 }
 
+/* Returns the remedy for a copy with this name. */
+static const char *better_copy(const char *name)
+{
+    if (strstr(name, "Device -> Pageable"))
+        return "copy to pinned memory with non_blocking=True, and less often";
+    if (strstr(name, "Pageable"))
+        return "pin_memory=True and .to(device, non_blocking=True)";
+    return "copy on another stream while kernels run";
+}
+
 void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss)
 {
     char where[SL_FINDING_TEXT], call[NAME_WIDTH + 1], other[NAME_WIDTH + 1];
@@ -265,6 +299,8 @@ void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss
         f->id = "cpu-late";
         f->sure = SL_SURE_INFERRED;
         describe_late_cpu(f, loss, where, what);
+        if ((double)loss->after_sync_ns >= MAIN_CAUSE * (double)loss->total_ns)
+            add_after_sync(f, loss);
         break;
     case SL_PART_LAUNCH:
         f->id = f->is_between ? "kernel-gaps" : "launch";
@@ -292,9 +328,7 @@ void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss
         f->id = "copy";
         put(f->text, "%s: %s, and nothing runs beside it", where,
             *source ? sl_short_name(other, NAME_WIDTH, source, strlen(source)) : "copies");
-        put(f->advice, "%s",
-            strstr(source, "Pageable") ? "pin_memory=True and .to(device, non_blocking=True)"
-                                       : "copy on another stream while kernels run");
+        put(f->advice, "%s", better_copy(source));
         break;
     case SL_PART_TRANSFER:
         f->id = "transfer";

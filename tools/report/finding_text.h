@@ -32,9 +32,12 @@ struct sl_loss {
     const struct sl_report_time *time; /* of all devices */
     const struct sl_sum *cause;        /* the largest cause; NULL if there is none */
     uint64_t total_ns;                 /* of all causes */
-    uint64_t gaps, held;               /* number of gaps, and of launches that ended gaps */
-    uint64_t launches;                 /* calls that launch, of all steps together */
-    uint64_t median_ns;                /* of the kernels that are not communication */
+    /* The wait after which the CPU was late most, with that time, and the time after all waits. */
+    const struct sl_sum *after_sync;
+    uint64_t after_sync_ns;
+    uint64_t gaps, held; /* number of gaps, and of launches that ended gaps */
+    uint64_t launches;   /* calls that launch, of all steps together */
+    uint64_t median_ns;  /* of the kernels that are not communication */
     /* Of a late rank: the part in which it exceeds the mean of all ranks most, by how much in a
      * step, and the place. `late_place` is "" if that is not known. */
     enum sl_part late_part;
