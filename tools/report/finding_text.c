@@ -90,6 +90,31 @@ static double times(const struct sl_loss *loss, uint64_t count)
     return loss->time->steps ? (double)count / (double)loss->time->steps : 0;
 }
 
+/* Writes how often something occurs, such as "3.0 times a step" or "once in 10 steps". */
+static const char *often(char to[32], const struct sl_loss *loss, uint64_t count)
+{
+    double number = times(loss, count);
+
+    if (number > 0 && number < 0.5)
+        snprintf(to, 32, "once in %.0f steps", 1 / number);
+    else if (sl_report_has_steps(loss->report))
+        snprintf(to, 32, "%.1f times a step", number);
+    else
+        snprintf(to, 32, "%" PRIu64 " time%s in all", count, count == 1 ? "" : "s");
+    return to;
+}
+
+/* Writes the number of times in a step: whole, or with one decimal below 1. */
+static const char *rounded(char to[16], const struct sl_loss *loss, uint64_t count)
+{
+    double number = times(loss, count);
+
+    if (number > 0 && number < 0.05)
+        return "under 0.1";
+    snprintf(to, 16, "%.*f", number < 0.95, number);
+    return to;
+}
+
 static uint64_t mean(const struct sl_loss *loss)
 {
     return loss->cause ? loss->cause->total_ns / loss->cause->count : 0;
@@ -165,6 +190,7 @@ static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss 
                               const char *where, const char *call)
 {
     char span[SL_FORMAT_SIZE], kernel[SL_FORMAT_SIZE], before[2 * SL_FINDING_TEXT];
+    char number[32], late[16];
     int is_inside = loss->cause && loss->cause->key[SL_CAUSE_OTHER];
 
     if (is_inside && strcmp(where, call) != 0)
@@ -172,9 +198,9 @@ static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss 
     else
         snprintf(before, sizeof(before), "%s %s", is_inside ? "inside" : "before", where);
     if (share(loss) >= MAIN_CAUSE && mean(loss) >= LONG_GAP_NS) {
-        put(f->text, "%s the CPU %s for %s, %.1f times %s", before,
+        put(f->text, "%s the CPU %s for %s, %s", before,
             is_inside ? "makes no launch" : "does other work", sl_format_about(span, mean(loss)),
-            times(loss, loss->cause->count), per(loss));
+            often(number, loss, loss->cause->count));
         put(f->advice, "%s",
             is_inside ? long_call(loss, call)
                       : "look at the code before it (data, Python, I/O): make it shorter, or do it "
@@ -182,9 +208,10 @@ static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss 
         return;
     }
     put(f->text,
-        "spread out, the largest part (%.0f %%) %s; %.0f of %.0f launches %s find the GPU idle, "
-        "for %s on the mean; half the kernels are under %s",
-        100 * share(loss), before, times(loss, loss->held), times(loss, loss->launches), per(loss),
+        "spread out, the largest part (%.0f %%) %s; %s of %s launches %s find the GPU idle, for "
+        "%s on the mean; half the kernels are under %s",
+        100 * share(loss), before, rounded(late, loss, loss->held),
+        rounded(number, loss, loss->launches), per(loss),
         sl_format_about(span, loss->held ? loss->total_ns / loss->held : 0),
         sl_format_about(kernel, loss->median_ns));
     put(f->advice, "%s",
@@ -196,7 +223,7 @@ static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss 
 static void describe_launch(struct sl_report_finding *f, const struct sl_loss *loss,
                             const char *where)
 {
-    char span[SL_FORMAT_SIZE];
+    char span[SL_FORMAT_SIZE], number[32], late[16];
 
     if (is_once(loss) && loss->cause->longest_ns >= LONG_LAUNCH_NS) {
         put(f->text, "%s: one launch takes %s", where,
@@ -205,27 +232,28 @@ static void describe_launch(struct sl_report_finding *f, const struct sl_loss *l
         return;
     }
     if (mean(loss) >= LONG_LAUNCH_NS) {
-        put(f->text, "%s: a launch takes %s, %.1f times %s", where,
-            sl_format_about(span, mean(loss)), times(loss, loss->cause->count), per(loss));
+        put(f->text, "%s: a launch takes %s, %s", where, sl_format_about(span, mean(loss)),
+            often(number, loss, loss->cause->count));
         put(f->advice, "%s", long_launch(loss));
         return;
     }
     put(f->text,
-        "the GPU waits while %.0f of %.0f launches %s are made, the largest part (%.0f %%) in %s",
-        times(loss, loss->held), times(loss, loss->launches), per(loss), 100 * share(loss), where);
+        "the GPU waits while %s of %s launches %s are made, the largest part (%.0f %%) in %s",
+        rounded(late, loss, loss->held), rounded(number, loss, loss->launches), per(loss),
+        100 * share(loss), where);
     put(f->advice, "%s", few_launches(loss));
 }
 
 /* The gaps between operations that were queued in time. */
 static void describe_between(struct sl_report_finding *f, const struct sl_loss *loss)
 {
-    char span[SL_FORMAT_SIZE], kernel[SL_FORMAT_SIZE];
+    char span[SL_FORMAT_SIZE], kernel[SL_FORMAT_SIZE], number[16];
     int is_graph = loss->held < loss->gaps; /* a launch with several gaps has several operations */
 
     put(f->text,
-        "%.0f gaps %s between queued kernels, of %s on the mean: the launches came in time; half "
+        "%s gaps %s between queued kernels, of %s on the mean: the launches came in time; half "
         "the kernels are under %s",
-        times(loss, loss->gaps), per(loss),
+        rounded(number, loss, loss->gaps), per(loss),
         sl_format_about(span, loss->gaps ? loss->total_ns / loss->gaps : 0),
         sl_format_about(kernel, loss->median_ns));
     put(f->advice, "larger or fused kernels (torch.compile)%s",
@@ -236,13 +264,12 @@ static void describe_sync(struct sl_report_finding *f, const struct sl_loss *los
                           const char *where, const char *call)
 {
     const struct sl_sum *cause = loss->cause;
-    char span[SL_FORMAT_SIZE], part[32] = "";
+    char span[SL_FORMAT_SIZE], number[32], part[32] = "";
 
     if (share(loss) < ALL_CAUSE)
         snprintf(part, sizeof(part), ", %.0f %% of it", 100 * share(loss));
-    put(f->text, "%s%s: %s returns %s after the GPU has nothing left to do, %.1f times %s", where,
-        part, call, sl_format_about(span, mean(loss)), cause ? times(loss, cause->count) : 0,
-        per(loss));
+    put(f->text, "%s%s: %s returns %s after the GPU has nothing left to do, %s", where, part, call,
+        sl_format_about(span, mean(loss)), often(number, loss, cause ? cause->count : 0));
     if (loss->after_sync_ns >= loss->total_ns / 10 && loss->time->steps)
         put(f->advice, "%s: up to %s %s back, with the late launches after it", fewer_waits(call),
             sl_format_about(span, (loss->total_ns + loss->after_sync_ns) / loss->time->steps),
