@@ -315,6 +315,9 @@ def test_lost_records_are_on_the_first_line(tmp_path):
         "version": "0.1.0", "counters": {"records": 9, "dropped_cupti": 3, "dropped_ring": 4, "dropped_write": 0}}}))
     out, _ = screen(path)
     assert out.splitlines()[0].endswith("; 7 records were lost")
+    found = report(path)
+    assert found["inputs"][0]["lost"] == {"edges_before_window": 1, "dropped_cupti": 3, "dropped_ring": 4}
+    assert any(note.startswith("7 records were lost, and no file says when") for note in found["notes"])
 
 
 def wait_at(correlation, ts, dur, line):

@@ -23,7 +23,7 @@ enum sl_sure {
 
 #define SL_FINDING_TEXT 320
 #define SL_FINDINGS_MAX (SL_PART_COUNT + 1)
-#define SL_NOTES_MAX    6
+#define SL_NOTES_MAX    7
 
 struct sl_report_finding {
     const char *id; /* such as "cpu-late" */

@@ -180,6 +180,18 @@ static int say_cost(struct sl_report_findings *out, const struct sl_report *repo
     return rc ? -ENOMEM : 0;
 }
 
+static void say_lost(struct sl_report_findings *out, const struct sl_report *report)
+{
+    uint64_t lost = sl_report_lost(report);
+    char number[SL_FORMAT_SIZE];
+
+    if (lost)
+        put(out,
+            "%s records were lost, and no file says when: causes of idle time near the losses may "
+            "be wrong.",
+            sl_format_count(number, lost));
+}
+
 static void say_replays(struct sl_report_findings *out, const struct sl_report *report)
 {
     for (size_t at = 0; at < report->recordings.count; at++)
@@ -235,6 +247,7 @@ int sl_report_notes_make(struct sl_report_findings *out, const struct sl_report 
         return rc;
     if (sl_report_has_steps(report))
         say_launches(out, &all);
+    say_lost(out, report);
     say_long_steps(out, &all);
     say_drift(out, &all);
     say_replays(out, report);

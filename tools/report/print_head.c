@@ -57,21 +57,6 @@ static int step_range(const struct sl_report *report, uint64_t *first, uint64_t 
     return *first <= *last;
 }
 
-/* Returns the number of records that CUPTI or syncline dropped, by all counters of drops. */
-static uint64_t lost(const struct sl_report *report)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < report->recordings.count; i++) {
-        const struct sl_header *h = &report->recordings.of[i].header;
-
-        for (unsigned k = 0; k < h->counters; k++)
-            if (strncmp(h->counter[k].name, "dropped_", 8) == 0)
-                sum += h->counter[k].value;
-    }
-    return sum;
-}
-
 const char *sl_report_title(const struct sl_report *report)
 {
     const struct sl_recording *r = &report->recordings.of[0];
@@ -84,7 +69,7 @@ void sl_report_print_head(FILE *f, const struct sl_report *report,
 {
     const struct sl_recording *r = &report->recordings.of[0];
     const struct sl_header *h = &r->header;
-    uint64_t first, last, dropped = lost(report);
+    uint64_t first, last, dropped = sl_report_lost(report);
     char span[SL_FORMAT_SIZE], number[SL_FORMAT_SIZE];
     size_t ranks, devices;
 

@@ -75,7 +75,8 @@ static void put_lost(FILE *f, const struct sl_recording *r)
     for (unsigned i = 0; i < r->header.counters; i++) {
         const struct sl_header_counter *c = &r->header.counter[i];
 
-        if (!c->value || strncmp(c->name, "edges_lost_", 11) == 0 || !strstr(c->name, "lost"))
+        if (!c->value || strncmp(c->name, "edges_lost_", 11) == 0 ||
+            !(sl_header_is_loss(c->name) || strstr(c->name, "lost")))
             continue;
         fputs(separator, f);
         put_string(f, c->name);

@@ -69,6 +69,20 @@ int sl_report_find_late(struct sl_report *report)
     return rc;
 }
 
+uint64_t sl_report_lost(const struct sl_report *report)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < report->recordings.count; i++) {
+        const struct sl_header *h = &report->recordings.of[i].header;
+
+        for (unsigned k = 0; k < h->counters; k++)
+            if (sl_header_is_loss(h->counter[k].name))
+                sum += h->counter[k].value;
+    }
+    return sum;
+}
+
 size_t sl_report_cpu_steps(const struct sl_report *report, const struct sl_recording *r)
 {
     size_t count = 0;

@@ -83,6 +83,9 @@ int sl_report_has_steps(const struct sl_report *report);
  * chosen. Returns 0 or -ENOMEM. */
 int sl_report_find_late(struct sl_report *report);
 
+/* Returns the number of records that CUPTI or syncline lost, by all counters of losses. */
+uint64_t sl_report_lost(const struct sl_report *report);
+
 /* Returns the number of chosen steps of a recording, or 1 if it has none at all. */
 size_t sl_report_cpu_steps(const struct sl_report *report, const struct sl_recording *r);
 
