@@ -136,6 +136,21 @@ def test_a_rare_loss_is_not_0(tmp_path):
     assert found["text"].endswith("does other work for 250 us, once in 11 steps")
 
 
+def test_notes_are_the_sentences_of_the_screen(tmp_path):
+    """In JSON, and so on the page, as on the screen."""
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"distributedInfo": {"rank": 0, "world_size": 2}, "traceEvents": [
+        step(1, 0, 100), *launch(1, 5, 10, 110), *nccl(2, 6, 110, 120), *launch(3, 500, 510, 900)]}))
+    _, text = screen(path)
+    notes = report(path)["notes"]
+    for beginning in ["GPU-bound in all steps", "The steps are only 12 % of the recorded time",
+                      "Waits of streams are not known", "Waiting for late ranks is not told from transfer"]:
+        (note,) = [each for each in notes if each.startswith(beginning)]
+        assert note in text
+    (note,) = report(write(tmp_path / "u.json", launch(1, 5, 10, 110)))["notes"][1:]
+    assert note.startswith("No steps: ")
+
+
 def test_a_graph_launch_is_one_launch(tmp_path):
     found = report(write(tmp_path / "t.json", [each for n in range(4) for each in graph_step(n + 1, 300 * n)]))
     launches = finding(found, "launch")

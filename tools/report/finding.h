@@ -24,6 +24,7 @@ enum sl_sure {
 #define SL_FINDING_TEXT 320
 #define SL_FINDINGS_MAX (SL_PART_COUNT + 1)
 #define SL_NOTES_MAX    7
+#define SL_LACKS_MAX    3
 
 struct sl_report_finding {
     const char *id; /* such as "cpu-late" */
@@ -47,8 +48,10 @@ struct sl_report_findings {
     struct sl_report_time time; /* of all devices together */
     /* Sentences about the whole report (note.h). */
     char launches[SL_FINDING_TEXT]; /* whether launches come in time; "" without steps */
+    char covered[SL_FINDING_TEXT];  /* how much of the recording the steps are; "" if it is most */
     char note[SL_NOTES_MAX][SL_FINDING_TEXT];
-    size_t notes;
+    char lack[SL_LACKS_MAX][SL_FINDING_TEXT]; /* what the recording lacks, and which has it */
+    size_t notes, lacks;
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -33,6 +33,18 @@ struct steps {
     struct worst longest, drift;
 };
 
+__attribute__((format(printf, 2, 3))) static void put_lack(struct sl_report_findings *out,
+                                                           const char *format, ...)
+{
+    va_list args;
+
+    if (out->lacks == SL_LACKS_MAX)
+        return;
+    va_start(args, format);
+    vsnprintf(out->lack[out->lacks++], SL_FINDING_TEXT, format, args);
+    va_end(args);
+}
+
 __attribute__((format(printf, 2, 3))) static void put(struct sl_report_findings *out,
                                                       const char *format, ...)
 {
@@ -229,6 +241,53 @@ static void say_scaled(struct sl_report_findings *out, const struct sl_report *r
     }
 }
 
+/* Says which part of the recorded time the chosen steps are, if it is not most. */
+static void say_covered(struct sl_report_findings *out, const struct sl_report *report)
+{
+    uint64_t in_ns = out->time.length_ns, all_ns = 0;
+
+    for (size_t i = 0; i < report->recordings.count; i++)
+        for (size_t k = 0; k < report->parts[i].intervals; k++)
+            all_ns += report->parts[i].interval[k].end_ns - report->parts[i].interval[k].begin_ns;
+    if (in_ns && in_ns < all_ns / 2)
+        snprintf(out->covered, sizeof(out->covered),
+                 "The steps are only %.0f %% of the recorded time; the rest, as start-up and "
+                 "pauses, is in --only parts.",
+                 100 * (double)in_ns / (double)all_ns);
+}
+
+static int communicates(const struct sl_report *report)
+{
+    for (size_t i = 0; i < report->recordings.count; i++)
+        for (size_t k = 0; k < report->recordings.of[i].ops; k++)
+            if (report->recordings.of[i].op[k].work == SL_WORK_COMMUNICATION)
+                return 1;
+    return 0;
+}
+
+/* Says what the recording lacks, and which recording has it. */
+static void say_lacks(struct sl_report_findings *out, const struct sl_report *report)
+{
+    const struct sl_header *h = &report->recordings.of[0].header;
+    int without_sync = 0, without_steps = 0;
+
+    for (size_t i = 0; i < report->recordings.count; i++) {
+        without_sync |= !report->recordings.of[i].has_sync_rows;
+        without_steps |= report->recordings.of[i].steps == 0;
+    }
+    if (without_sync)
+        put_lack(out, "Waits of streams are not known: record with syncline, or with "
+                      "enable_cuda_sync_events=True (experimental_config of torch.profiler).");
+    if (communicates(report) && report->matched == 0 && h->has_world_size && h->world_size > 1)
+        put_lack(out,
+                 "Waiting for late ranks is not told from transfer: that needs the traces of all "
+                 "%" PRId64 " ranks, recorded on one host in the same steps.",
+                 h->world_size);
+    if (without_steps)
+        put_lack(out, "No steps: call step() of torch.profiler or of syncline in each iteration; "
+                      "see README.");
+}
+
 int sl_report_notes_make(struct sl_report_findings *out, const struct sl_report *report)
 {
     uint8_t seen[UINT8_MAX + 1];
@@ -247,6 +306,10 @@ int sl_report_notes_make(struct sl_report_findings *out, const struct sl_report 
         return rc;
     if (sl_report_has_steps(report))
         say_launches(out, &all);
+    if (out->time.length_ns) {
+        say_covered(out, report);
+        say_lacks(out, report);
+    }
     say_lost(out, report);
     say_long_steps(out, &all);
     say_drift(out, &all);

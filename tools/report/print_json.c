@@ -323,9 +323,21 @@ static void put_sentences(FILE *f, const struct sl_report *report,
     }
 }
 
+/* Prints a sentence, unless it is empty. */
+static void put_note(FILE *f, const char *text, const char **separator)
+{
+    if (!*text)
+        return;
+    fputs(*separator, f);
+    put_string(f, text);
+    *separator = ",\n ";
+}
+
 void sl_report_json_begin(FILE *f, const struct sl_report *report,
                           const struct sl_report_findings *findings, struct sl_report_page *page)
 {
+    const char *separator = "";
+
     fprintf(f, "{\"schema\": %d, \"syncline\": \"%s\", \"inputs\": [", SCHEMA, SL_VERSION);
     for (size_t i = 0; i < report->recordings.count; i++) {
         fputs(i ? ",\n " : "\n ", f);
@@ -341,12 +353,12 @@ void sl_report_json_begin(FILE *f, const struct sl_report *report,
         put_finding(f, report, &findings->of[i]);
     }
     fputs("], \"notes\": [", f);
-    if (*findings->launches)
-        put_string(f, findings->launches);
-    for (size_t i = 0; i < findings->notes; i++) {
-        fputs(i || *findings->launches ? ",\n " : "", f);
-        put_string(f, findings->note[i]);
-    }
+    put_note(f, findings->launches, &separator);
+    put_note(f, findings->covered, &separator);
+    for (size_t i = 0; i < findings->notes; i++)
+        put_note(f, findings->note[i], &separator);
+    for (size_t i = 0; i < findings->lacks; i++)
+        put_note(f, findings->lack[i], &separator);
     fputs("], \"metrics\": {", f);
 }
 
