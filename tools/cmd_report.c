@@ -230,6 +230,23 @@ static void choose_rank(struct sl_recordings *all, struct sl_peers *peers, uint6
     all->count = kept;
 }
 
+/* Counts the ranks, and compares their hosts. */
+static void look_at_ranks(struct sl_report *report)
+{
+    const struct sl_recordings *all = &report->recordings;
+    size_t end;
+
+    report->is_host_known = report->is_one_host = 1;
+    for (size_t first = 0; first < all->count; first = end) {
+        const char *host = all->of[first].header.host;
+
+        end = sl_report_rank_end(report, first);
+        report->ranks++;
+        report->is_host_known &= *host != '\0';
+        report->is_one_host &= strcmp(host, all->of[0].header.host) == 0;
+    }
+}
+
 /* Divides the time of all recordings. Returns 0 or -ENOMEM. */
 static int divide(const struct request *r, struct sl_report *report)
 {
@@ -242,6 +259,7 @@ static int divide(const struct request *r, struct sl_report *report)
     if (!peers || !report->parts)
         return -ENOMEM;
     report->matched = sl_peers_match(all, peers);
+    look_at_ranks(report);
     if (report->matched < 0)
         rc = -ENOMEM;
     if (r->has_rank)

@@ -151,6 +151,27 @@ def test_notes_are_the_sentences_of_the_screen(tmp_path):
     assert note.startswith("No steps: ")
 
 
+def test_ranks_that_name_no_host(tmp_path):
+    """Files of torch.profiler. The ranks are of one host only if the ends of collectives agree."""
+    paths = [rank_trace(tmp_path, 0, 0, 30), rank_trace(tmp_path, 1, 0, 70)]
+    found = report(*paths)
+    assert finding(found, "rank-late")["sure"] == "inferred"
+    assert any("inferred: the files do not name their hosts" in note for note in found["notes"])
+    paths = [rank_trace(tmp_path, 0, 0, 30, host_name="a"), rank_trace(tmp_path, 1, 0, 70, host_name="a")]
+    assert finding(report(*paths), "rank-late")["sure"] == "measured"
+    for apart, matched in [(100, 0), (30, 1)]:  # the same rows, by clocks that differ
+        paths = [rank_trace(tmp_path, rank, 0, 21, baseTimeNanoseconds=10**18 + rank * apart * 1000)
+                 for rank in range(2)]
+        found = report(*paths)
+        assert "rank-late" not in {each["id"] for each in found["findings"]}
+        assert {each["matched"] for each in table(found, "collectives")} == {matched}
+        assert any("the files name no hosts" in note for note in found["notes"]) == (not matched)
+    paths = [rank_trace(tmp_path, rank, 0, 30, baseTimeNanoseconds=None) for rank in range(2)]
+    assert any("lack baseTimeNanoseconds" in note for note in report(*paths)["notes"])
+    paths = [rank_trace(tmp_path, rank, 0, 30, host_name="ab"[rank]) for rank in range(2)]
+    assert any("on several hosts" in note for note in report(*paths)["notes"])
+
+
 def test_a_graph_launch_is_one_launch(tmp_path):
     found = report(write(tmp_path / "t.json", [each for n in range(4) for each in graph_step(n + 1, 300 * n)]))
     launches = finding(found, "launch")

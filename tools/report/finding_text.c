@@ -367,6 +367,7 @@ void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss
         break;
     case SL_PART_WAITING:
         f->id = "rank-late";
+        f->sure = loss->report->is_host_known ? SL_SURE_MEASURED : SL_SURE_INFERRED;
         describe_late_rank(f, loss, communication(other, source));
         break;
     default:

@@ -265,11 +265,34 @@ static int communicates(const struct sl_report *report)
     return 0;
 }
 
+/* Returns why no collective of several ranks could be matched. */
+static const char *why_unmatched(char to[128], const struct sl_report *report)
+{
+    const struct sl_recording *r = report->recordings.of;
+
+    snprintf(to, 128,
+             "that needs the traces of all %" PRId64
+             " ranks, recorded on one host in the same steps.",
+             r->header.world_size);
+    if (report->ranks < (uint64_t)r->header.world_size)
+        return to;
+    if (!r->header.has_base)
+        return "the files lack baseTimeNanoseconds, so the times of ranks cannot be compared.";
+    if (!report->is_one_host)
+        return "the ranks ran on several hosts, whose clocks differ.";
+    if (!report->is_host_known)
+        return "the files name no hosts, and the ends of collectives do not show that the ranks "
+               "share "
+               "a clock.";
+    return to;
+}
+
 /* Says what the recording lacks, and which recording has it. */
 static void say_lacks(struct sl_report_findings *out, const struct sl_report *report)
 {
     const struct sl_header *h = &report->recordings.of[0].header;
-    int without_sync = 0, without_steps = 0;
+    int without_sync = 0, without_steps = 0, waits = out->time.part_ns[SL_PART_WAITING] > 0;
+    char why[128];
 
     for (size_t i = 0; i < report->recordings.count; i++) {
         without_sync |= !report->recordings.of[i].has_sync_rows;
@@ -279,10 +302,12 @@ static void say_lacks(struct sl_report_findings *out, const struct sl_report *re
         put_lack(out, "Waits of streams are not known: record with syncline, or with "
                       "enable_cuda_sync_events=True (experimental_config of torch.profiler).");
     if (communicates(report) && report->matched == 0 && h->has_world_size && h->world_size > 1)
+        put_lack(out, "Waiting for late ranks is not told from transfer: %s",
+                 why_unmatched(why, report));
+    else if (report->matched && !report->is_host_known && waits)
         put_lack(out,
-                 "Waiting for late ranks is not told from transfer: that needs the traces of all "
-                 "%" PRId64 " ranks, recorded on one host in the same steps.",
-                 h->world_size);
+                 "Waiting for late ranks is inferred: the files do not name their hosts, but the "
+                 "ends of collectives agree as on one host.");
     if (without_steps)
         put_lack(out, "No steps: call step() of torch.profiler or of syncline in each iteration; "
                       "see README.");

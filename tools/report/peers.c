@@ -13,6 +13,7 @@
 #include "event/collective.h"
 
 #define CLOCK_ERROR_NS 50000 /* more than clocks of GPUs of one host differ */
+#define NO_END_NS      INT64_MAX
 
 struct member {
     uint64_t step; /* number of the step; 0: the time between steps, or no steps */
@@ -116,6 +117,16 @@ static int is_whole(const struct sl_recordings *all, const struct member *m, siz
     return 1;
 }
 
+/* Returns 1 if each rank needs the data of all others, so that none can end before the last begins.
+ */
+static int is_synchronous(const struct sl_report_op *op)
+{
+    return op->collective == SL_COLLECTIVE_ALL_REDUCE ||
+           op->collective == SL_COLLECTIVE_ALL_GATHER ||
+           op->collective == SL_COLLECTIVE_REDUCE_SCATTER ||
+           op->collective == SL_COLLECTIVE_ALL_TO_ALL;
+}
+
 static const struct member *last_of(const struct member *m, size_t size)
 {
     const struct member *last = m;
@@ -134,10 +145,7 @@ static int is_impossible(const struct sl_recordings *all, const struct member *m
     for (size_t i = 0; i < size; i++) {
         const struct sl_report_op *op = &all->of[m[i].recording].op[m[i].op];
 
-        if (op->collective != SL_COLLECTIVE_ALL_REDUCE &&
-            op->collective != SL_COLLECTIVE_ALL_GATHER &&
-            op->collective != SL_COLLECTIVE_REDUCE_SCATTER &&
-            op->collective != SL_COLLECTIVE_ALL_TO_ALL)
+        if (!is_synchronous(op))
             return 0;
         if (m[i].start_ns + (int64_t)(op->end_ns - op->start_ns) + CLOCK_ERROR_NS < last_ns)
             return 1;
@@ -145,17 +153,42 @@ static int is_impossible(const struct sl_recordings *all, const struct member *m
     return 0;
 }
 
+/* Returns the time from the first end of the call's members to the last, or NO_END_NS if they need
+ * not end together. */
+static int64_t ends_apart(const struct sl_recordings *all, const struct member *m, size_t size)
+{
+    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+
+    for (size_t i = 0; i < size; i++) {
+        const struct sl_report_op *op = &all->of[m[i].recording].op[m[i].op];
+        int64_t end_ns = m[i].start_ns + (int64_t)(op->end_ns - op->start_ns);
+
+        if (!is_synchronous(op))
+            return NO_END_NS;
+        first_ns = end_ns < first_ns ? end_ns : first_ns;
+        last_ns = end_ns > last_ns ? end_ns : last_ns;
+    }
+    return last_ns - first_ns;
+}
+
+static int names_host(const struct sl_recordings *all, const struct member *m)
+{
+    return *all->of[m->recording].header.host != '\0';
+}
+
+/* Starts that are at most `error_ns` apart count as one moment. */
 static void set_last(const struct sl_recordings *all, const struct member *m, size_t size,
-                     struct sl_peers *out)
+                     int64_t error_ns, struct sl_peers *out)
 {
     const struct member *last = last_of(m, size);
 
     for (size_t i = 0; i < size; i++) {
         struct sl_peers *peers = &out[m[i].recording];
+        int64_t last_ns =
+            last->start_ns - m[i].start_ns <= error_ns ? m[i].start_ns : last->start_ns;
 
         peers->last_start_ns[m[i].op] =
-            (uint64_t)(last->start_ns - all->of[m[i].recording].header.base_ns) +
-            SL_REPORT_ORIGIN_NS;
+            (uint64_t)(last_ns - all->of[m[i].recording].header.base_ns) + SL_REPORT_ORIGIN_NS;
         peers->last_rank[m[i].op] = all->of[last->recording].header.rank;
     }
 }
@@ -182,19 +215,28 @@ void sl_peers_free(struct sl_peers *p)
 static int64_t match_group(const struct sl_recordings *all, const struct member *member,
                            size_t count, struct sl_peers *out)
 {
-    int64_t matched = 0;
+    int64_t matched = 0, apart_ns = NO_END_NS;
+    int is_named = names_host(all, member);
     size_t size;
 
     for (size_t i = 0; i < count; i += size) {
+        int64_t ns;
+
         size = call_size(&member[i], count - i);
-        if (is_whole(all, &member[i], size) && is_impossible(all, &member[i], size))
+        if (!is_whole(all, &member[i], size))
+            continue;
+        if (is_impossible(all, &member[i], size))
             return 0;
+        ns = ends_apart(all, &member[i], size);
+        apart_ns = ns < apart_ns ? ns : apart_ns;
     }
+    if (!is_named && apart_ns > CLOCK_ERROR_NS)
+        return 0;
     for (size_t i = 0; i < count; i += size) {
         size = call_size(&member[i], count - i);
         if (!is_whole(all, &member[i], size))
             continue;
-        set_last(all, &member[i], size, out);
+        set_last(all, &member[i], size, is_named ? 0 : 2 * apart_ns, out);
         matched++;
     }
     return matched;

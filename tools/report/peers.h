@@ -5,9 +5,13 @@
  * step. A collective is matched only if the recordings of all ranks of its group are there, are of
  * one host (whose ranks share a clock), and have the same number of collectives in the step.
  *
- * Files of torch.profiler do not name their host. So a group is not matched at all if one of its
- * all-reduces, all-gathers, reduce-scatters or all-to-alls ended on a rank before the last rank
- * began it: then the clocks differ.
+ * A group is not matched at all if one of its all-reduces, all-gathers, reduce-scatters or
+ * all-to-alls ended on a rank before the last rank began it: then the clocks differ.
+ *
+ * Files of torch.profiler do not name their host. The ranks of a synchronous collective end nearly
+ * together, so the least difference of the ends in a call bounds how far the clocks agree. If it is
+ * too large, the ranks count as ones of several hosts. Else starts that are at most twice as far
+ * apart count as one moment.
  *
  * Threads: one owner. Memory: 32 bytes for each collective while they are matched.
  */

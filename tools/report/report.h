@@ -19,9 +19,12 @@ struct sl_report {
     int64_t late_rank;
     double late_ratio;
     struct sl_recordings recordings; /* by rank and time; those of no rank stand alone */
-    int64_t matched;                 /* collectives that were matched between ranks (peers.h) */
-    struct sl_parts *parts;          /* of each recording, in the same order */
-    struct sl_peers *peers;          /* likewise */
+    uint64_t ranks;                  /* that have a file, also if they are not chosen */
+    int is_one_host;                 /* 0: the files name several hosts */
+    int is_host_known; /* 1: all files name their host; 0: that the ranks share one is inferred */
+    int64_t matched;   /* collectives that were matched between ranks (peers.h) */
+    struct sl_parts *parts; /* of each recording, in the same order */
+    struct sl_peers *peers; /* likewise */
     /* Only intervals of these steps count. Without steps in a recording, its whole time counts as
      * one step. */
     uint64_t first_step, last_step;
