@@ -99,7 +99,7 @@ static void add_gap(struct making *m, const struct sl_recording *r, const struct
             key[SL_CAUSE_CALL] = l->name;
             key[SL_CAUSE_OTHER] = part == SL_PART_QUEUED ? next->awaited : 0;
         }
-        if (part == SL_PART_CPU && gap->is_after_sync)
+        if (part == SL_PART_CPU && gap->is_after_sync && gap->wait)
             add_after_sync(m, gap);
         if (part == SL_PART_CPU && gap->call)
             add_call(m, gap);

@@ -139,7 +139,7 @@ static const char *long_launch(const struct sl_loss *loss)
 {
     double often = is_once(loss) ? 1 : (double)loss->cause->count;
 
-    if (sl_report_has_steps(loss->report) && 2 * often <= (double)loss->time->steps)
+    if (sl_report_has_steps(loss->report) && 2 * often < (double)loss->time->steps)
         return "first launches load modules: leave the first steps out (--steps)";
     if (!sl_report_has_steps(loss->report) && 2 * often <= (double)loss->launches)
         return "first launches load modules: record after the first iterations";
