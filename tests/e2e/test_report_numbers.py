@@ -316,8 +316,9 @@ def test_sentences_of_the_first_screen(tmp_path):
     found = report(write(tmp_path / "t.json", rows))
     assert [note.split(":")[0] for note in found["notes"]] == [
         "GPU-bound in all steps", "Of some replays of CUDA graphs the nodes were not recorded",
-        "The recording itself cost up to 2.7 % of the steps, which are shorter without it. Details"]
-    assert len(report("--set", "cost.shown_ratio=0.03", tmp_path / "t.json")["notes"]) == 2
+        "The recording itself cost up to 2.7 % of the steps, which are shorter without it. Details",
+        "Waits of streams are not known"]
+    assert len(report("--set", "cost.shown_ratio=0.03", tmp_path / "t.json")["notes"]) == 3
     _, text = screen(window(tmp_path, 1, [1, 2], 0, 200), window(tmp_path, 2, [9, 10], 1800, 2000))
     assert "2 windows hold 4 of the 10 steps from the first to the last." in text
     assert "by the factor 2.50: --only scaled" in text
@@ -338,6 +339,9 @@ def test_lost_records_are_on_the_first_line(tmp_path):
         "version": "0.1.0", "counters": {"records": 9, "dropped_cupti": 3, "dropped_ring": 4, "dropped_write": 0}}}))
     out, _ = screen(path)
     assert out.splitlines()[0].endswith("; 7 records were lost")
+    found = report(path)
+    assert found["inputs"][0]["lost"] == {"edges_before_window": 1, "dropped_cupti": 3, "dropped_ring": 4}
+    assert any(note.startswith("7 records were lost, and no file says when") for note in found["notes"])
 
 
 def wait_at(correlation, ts, dur, line):

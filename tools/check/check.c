@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stats.h"
 #include "read/broken_row.h"
 #include "read/et_text.h"
 #include "read/row_usable.h"
@@ -233,22 +232,6 @@ static void check_window(struct sl_check *c)
                        t->latest_start_ns - closed);
 }
 
-/* Returns whether this counter of a syncline file means that the file lacks records that CUPTI
- * made. */
-static int is_loss(const char *name)
-{
-    static const enum sl_stat others[] = {SL_STAT_UNDELIVERED_AT_EXIT, SL_STAT_UNDELIVERED_BUFFERS,
-                                          SL_STAT_RECORDS_NO_TIME, SL_STAT_RECORDS_OTHER_CLOCK,
-                                          SL_STAT_RECORDS_INVALID};
-
-    if (strncmp(name, "dropped", 7) == 0)
-        return 1;
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (strcmp(name, sl_stats_name(others[i])) == 0)
-            return 1;
-    return 0;
-}
-
 static void check_header(struct sl_check *c)
 {
     const struct sl_header *h = &c->header;
@@ -262,7 +245,7 @@ static void check_header(struct sl_check *c)
         sl_finding_add(findings, SL_FIND_RANK_HIDDEN, 1, SL_FINDING_NO_PLACE,
                        "rank %" PRId64 " needs a space after the colon", h->rank);
     for (unsigned i = 0; i < h->counters; i++) {
-        if (h->counter[i].value && is_loss(h->counter[i].name))
+        if (h->counter[i].value && sl_header_is_loss(h->counter[i].name))
             sl_finding_add(findings, SL_FIND_LOST, h->counter[i].value, SL_FINDING_NO_PLACE,
                            "counter %s is %" PRIu64, h->counter[i].name, h->counter[i].value);
     }

@@ -121,7 +121,7 @@ static void put_parts(FILE *f, const struct sl_diff *d)
     put_part(f, "step", &mean);
     for (int part = 0; part < SL_PART_COUNT; part++)
         if (d->mean.part[part].of[0].usual_ns > 0 || d->mean.part[part].of[1].usual_ns > 0)
-            put_part(f, sl_screen_loss((enum sl_part)part), &d->mean.part[part]);
+            put_part(f, sl_screen_part((enum sl_part)part), &d->mean.part[part]);
     if (mean.of[0].mean_ns == mean.of[0].median_ns && mean.of[1].mean_ns == mean.of[1].median_ns)
         return;
     mean.change_ns = mean.of[1].mean_ns - mean.of[0].mean_ns;

@@ -143,7 +143,7 @@ static void put_reason(FILE *f, const struct sl_diff *d)
 
     if (sign * d->mean.part[part].change_ns < 0.5)
         return;
-    fprintf(f, ", most of all because of %s (%s", sl_screen_loss(part),
+    fprintf(f, ", most of all because of %s (%s", sl_screen_part(part),
             sl_diff_signed(time, d->mean.part[part].change_ns));
     if (row) {
         enum sl_diff_verdict verdict = sl_diff_row_verdict(row);

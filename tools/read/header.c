@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/stats.h"
 #include "read/number.h"
 
 static int integer(struct sl_text value, int64_t *out)
@@ -127,5 +128,19 @@ uint64_t sl_header_counter(const struct sl_header *h, const char *name)
     for (unsigned i = 0; i < h->counters; i++)
         if (strcmp(h->counter[i].name, name) == 0)
             return h->counter[i].value;
+    return 0;
+}
+
+int sl_header_is_loss(const char *name)
+{
+    static const enum sl_stat others[] = {SL_STAT_UNDELIVERED_AT_EXIT, SL_STAT_UNDELIVERED_BUFFERS,
+                                          SL_STAT_RECORDS_NO_TIME, SL_STAT_RECORDS_OTHER_CLOCK,
+                                          SL_STAT_RECORDS_INVALID};
+
+    if (strncmp(name, "dropped_", 8) == 0)
+        return 1;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcmp(name, sl_stats_name(others[i])) == 0)
+            return 1;
     return 0;
 }

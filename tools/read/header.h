@@ -53,4 +53,8 @@ void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text valu
 /* Returns the value of a counter, or 0 if the header has no counter of this name. */
 uint64_t sl_header_counter(const struct sl_header *h, const char *name);
 
+/* Returns 1 if the counter means that the file lacks records that CUPTI made. No file says when
+ * they were lost. */
+int sl_header_is_loss(const char *name);
+
 #endif

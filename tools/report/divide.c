@@ -73,6 +73,24 @@ static void choose_rank(struct sl_recordings *all, struct sl_peers *peers, uint6
     all->count = kept;
 }
 
+/* Counts the ranks, and compares their hosts. */
+static void look_at_ranks(struct sl_report *report)
+{
+    const struct sl_recordings *all = &report->recordings;
+    size_t end;
+
+    report->ranks = 0;
+    report->is_host_known = report->is_one_host = 1;
+    for (size_t first = 0; first < all->count; first = end) {
+        const char *host = all->of[first].header.host;
+
+        end = sl_report_rank_end(report, first);
+        report->ranks++;
+        report->is_host_known &= *host != '\0';
+        report->is_one_host &= strcmp(host, all->of[0].header.host) == 0;
+    }
+}
+
 int sl_report_divide(struct sl_report *report, const uint64_t *rank)
 {
     struct sl_recordings *all = &report->recordings;
@@ -84,11 +102,13 @@ int sl_report_divide(struct sl_report *report, const uint64_t *rank)
     if (!peers || !report->parts)
         return -ENOMEM;
     report->matched = sl_peers_match(all, peers);
+    look_at_ranks(report);
     if (report->matched < 0)
         rc = -ENOMEM;
-    sl_report_find_late(report);
     if (rank)
         choose_rank(all, peers, *rank);
+    if (rc == 0)
+        rc = sl_report_find_late(report);
     for (size_t i = 0; rc == 0 && i < all->count; i++)
         rc = sl_parts_make(&report->parts[i], &all->of[i], &peers[i]);
     return rc;

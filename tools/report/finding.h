@@ -2,7 +2,8 @@
  * finding.h - the largest losses of a report, as sentences with a place in the program and a
  * remedy.
  *
- * A finding is a part of the step that is not computing (parts.h), with its largest cause. Findings
+ * A finding is a part of the step that is not computing (parts.h), with its largest cause. The part
+ * `launch` gives two: launches that came late, and gaps between queued operations. Findings
  * are in the order of their time in a step; losses below 1 % of the step are left out.
  *
  * Threads: one owner. Memory: the texts are in the finding; names are borrowed from the report.
@@ -20,13 +21,15 @@ enum sl_sure {
     SL_SURE_UNKNOWN
 };
 
-#define SL_FINDING_TEXT 256
-#define SL_FINDINGS_MAX SL_PART_COUNT
-#define SL_NOTES_MAX    6
+#define SL_FINDING_TEXT 320
+#define SL_FINDINGS_MAX (SL_PART_COUNT + 1)
+#define SL_NOTES_MAX    7
+#define SL_LACKS_MAX    3
 
 struct sl_report_finding {
     const char *id; /* such as "cpu-late" */
     enum sl_part part;
+    int is_between; /* 1: of SL_PART_LAUNCH the gaps between queued operations; 0: the rest */
     enum sl_sure sure;
     uint64_t per_step_ns; /* on the mean of all devices */
     double share;         /* of the step, 0 to 1 */
@@ -43,13 +46,12 @@ struct sl_report_findings {
     struct sl_report_finding of[SL_FINDINGS_MAX];
     size_t count;
     struct sl_report_time time; /* of all devices together */
-    /* the part that holds the steps up: the largest that is not compute, if it is 10 % of the step
-     * or more; else compute */
-    enum sl_part bound;
     /* Sentences about the whole report (note.h). */
     char launches[SL_FINDING_TEXT]; /* whether launches come in time; "" without steps */
+    char covered[SL_FINDING_TEXT];  /* how much of the recording the steps are; "" if it is most */
     char note[SL_NOTES_MAX][SL_FINDING_TEXT];
-    size_t notes;
+    char lack[SL_LACKS_MAX][SL_FINDING_TEXT]; /* what the recording lacks, and which has it */
+    size_t notes, lacks;
 };
 
 /* Returns 0 or -ENOMEM. */

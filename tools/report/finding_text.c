@@ -70,8 +70,14 @@ static const char *communication(char *to, const char *name)
     return to;
 }
 
-static const char few_launches[] =
-    "torch.compile(mode=\"reduce-overhead\") or CUDA graphs: fewer, larger launches";
+/* Returns the remedy for many small launches. */
+static const char *few_launches(const struct sl_loss *loss)
+{
+    if (loss->cause &&
+        strstr(sl_report_name(loss->report, loss->cause->key[SL_CAUSE_CALL]), "GraphLaunch"))
+        return "launch the graph earlier, or capture more of the step in it";
+    return "torch.compile(mode=\"reduce-overhead\") or CUDA graphs: fewer, larger launches";
+}
 
 static const char *per(const struct sl_loss *loss)
 {
@@ -82,6 +88,31 @@ static const char *per(const struct sl_loss *loss)
 static double times(const struct sl_loss *loss, uint64_t count)
 {
     return loss->time->steps ? (double)count / (double)loss->time->steps : 0;
+}
+
+/* Writes how often something occurs, such as "3.0 times a step" or "once in 10 steps". */
+static const char *often(char to[32], const struct sl_loss *loss, uint64_t count)
+{
+    double number = times(loss, count);
+
+    if (number > 0 && number < 0.5)
+        snprintf(to, 32, "once in %.0f steps", 1 / number);
+    else if (sl_report_has_steps(loss->report))
+        snprintf(to, 32, "%.1f times a step", number);
+    else
+        snprintf(to, 32, "%" PRIu64 " time%s in all", count, count == 1 ? "" : "s");
+    return to;
+}
+
+/* Writes the number of times in a step: whole, or with one decimal below 1. */
+static const char *rounded(char to[16], const struct sl_loss *loss, uint64_t count)
+{
+    double number = times(loss, count);
+
+    if (number > 0 && number < 0.05)
+        return "under 0.1";
+    snprintf(to, 16, "%.*f", number < 0.95, number);
+    return to;
 }
 
 static uint64_t mean(const struct sl_loss *loss)
@@ -96,68 +127,155 @@ static double share(const struct sl_loss *loss)
                                          : 0;
 }
 
-static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss *loss,
-                              const char *where)
+/* Returns 1 if one of the largest cause's times is most of them. */
+static int is_once(const struct sl_loss *loss)
 {
-    char span[SL_FORMAT_SIZE], kernel[SL_FORMAT_SIZE];
+    return loss->cause && 3 * loss->cause->longest_ns >= 2 * loss->cause->total_ns;
+}
 
+/* Returns the remedy for launches that last long. Only first launches load modules, so such a
+ * launch is rare. */
+static const char *long_launch(const struct sl_loss *loss)
+{
+    double often = is_once(loss) ? 1 : (double)loss->cause->count;
+
+    if (sl_report_has_steps(loss->report) && 2 * often < (double)loss->time->steps)
+        return "first launches load modules: leave the first steps out (--steps)";
+    if (!sl_report_has_steps(loss->report) && 2 * often <= (double)loss->launches)
+        return "first launches load modules: record after the first iterations";
+    return "the driver holds the launch up: look for a full queue, allocations or another thread's "
+           "calls at that time";
+}
+
+/* Returns the remedy for a call that lasts long while the GPU is idle. */
+static const char *long_call(const struct sl_loss *loss, const char *call)
+{
+    if (strstr(call, "Memcpy"))
+        return "a copy of pageable memory holds the thread: pin_memory=True and non_blocking=True";
+    if (strstr(call, "lloc") || strstr(call, "Free"))
+        return "allocate before the steps, and keep the memory";
+    if (strstr(call, "Launch"))
+        return long_launch(loss);
+    return "call it less often, or in another thread";
+}
+
+/* Returns the remedy for a call that waits for the GPU. */
+static const char *fewer_waits(const char *call)
+{
+    if (strstr(call, "Event"))
+        return "wait for events less often, and after the next launches; a library's wait ends "
+               "sooner if the launches before it come sooner";
+    if (strstr(call, "DeviceSync"))
+        return "torch.cuda.synchronize() is for measuring times: leave it out";
+    return ".item(), .cpu() or print() of a tensor waits: do it in fewer steps, or copy with "
+           "non_blocking=True";
+}
+
+/* Adds that the CPU is late only because a wait before left the queue empty. */
+static void add_after_sync(struct sl_report_finding *f, const struct sl_loss *loss)
+{
+    const uint32_t *key = loss->after_sync->key;
+    const struct sl_report_finding wait = {
+        .line = key[SL_CAUSE_LINE], .place = key[SL_CAUSE_PLACE], .call = key[SL_CAUSE_CALL]};
+    char place[SL_FINDING_TEXT];
+    size_t used = strlen(f->text);
+
+    sl_finding_place(place, loss->report, &wait);
+    snprintf(f->text + used, sizeof(f->text) - used,
+             "; the queue is empty because of the wait before it at %s", place);
+    put(f->advice, "%s", fewer_waits(sl_report_name(loss->report, wait.call)));
+}
+
+static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss *loss,
+                              const char *where, const char *call)
+{
+    char span[SL_FORMAT_SIZE], kernel[SL_FORMAT_SIZE], before[2 * SL_FINDING_TEXT];
+    char number[32], late[16];
+    int is_inside = loss->cause && loss->cause->key[SL_CAUSE_OTHER];
+
+    if (is_inside && strcmp(where, call) != 0)
+        snprintf(before, sizeof(before), "inside %s, %s", call, where);
+    else
+        snprintf(before, sizeof(before), "%s %s", is_inside ? "inside" : "before", where);
     if (share(loss) >= MAIN_CAUSE && mean(loss) >= LONG_GAP_NS) {
-        put(f->text, "before %s the CPU does other work for %s, %.1f times %s", where,
-            sl_format_about(span, mean(loss)), times(loss, loss->cause->count), per(loss));
-        put(f->advice, "look at the code before it (data, Python, I/O): make it shorter, or do it "
-                       "in another thread");
+        put(f->text, "%s the CPU %s for %s, %s", before,
+            is_inside ? "makes no launch" : "does other work", sl_format_about(span, mean(loss)),
+            often(number, loss, loss->cause->count));
+        put(f->advice, "%s",
+            is_inside ? long_call(loss, call)
+                      : "look at the code before it (data, Python, I/O): make it shorter, or do it "
+                        "in another thread");
         return;
     }
     put(f->text,
-        "spread out, the largest part (%.0f %%) before %s; %.0f of %" PRIu64
-        " launches %s find the GPU idle, for %s on the mean; half the kernels are under %s",
-        100 * share(loss), where, times(loss, loss->causes), loss->launches, per(loss),
-        sl_format_about(span, loss->causes ? loss->total_ns / loss->causes : 0),
+        "spread out, the largest part (%.0f %%) %s; %s of %s launches %s find the GPU idle, for "
+        "%s on the mean; half the kernels are under %s",
+        100 * share(loss), before, rounded(late, loss, loss->held),
+        rounded(number, loss, loss->launches), per(loss),
+        sl_format_about(span, loss->held ? loss->total_ns / loss->held : 0),
         sl_format_about(kernel, loss->median_ns));
     put(f->advice, "%s",
         loss->median_ns < SHORT_KERNEL_NS
-            ? few_launches
+            ? few_launches(loss)
             : "make the CPU work between the launches shorter, or do it in another thread");
 }
 
 static void describe_launch(struct sl_report_finding *f, const struct sl_loss *loss,
                             const char *where)
 {
-    char span[SL_FORMAT_SIZE];
+    char span[SL_FORMAT_SIZE], number[32], late[16];
 
+    if (is_once(loss) && loss->cause->longest_ns >= LONG_LAUNCH_NS) {
+        put(f->text, "%s: one launch takes %s", where,
+            sl_format_about(span, loss->cause->longest_ns));
+        put(f->advice, "%s", long_launch(loss));
+        return;
+    }
     if (mean(loss) >= LONG_LAUNCH_NS) {
-        put(f->text, "%s: a launch takes %s, %.1f times %s", where,
-            sl_format_about(span, mean(loss)), times(loss, loss->cause->count), per(loss));
-        put(f->advice, "first launches load modules: leave them out (--steps)");
+        put(f->text, "%s: a launch takes %s, %s", where, sl_format_about(span, mean(loss)),
+            often(number, loss, loss->cause->count));
+        put(f->advice, "%s", long_launch(loss));
         return;
     }
     put(f->text,
-        "the GPU waits while %.0f of %" PRIu64
-        " launches %s are made, the largest part (%.0f %%) in %s",
-        times(loss, loss->causes), loss->launches, per(loss), 100 * share(loss), where);
-    put(f->advice, "%s", few_launches);
+        "the GPU waits while %s of %s launches %s are made, the largest part (%.0f %%) in %s",
+        rounded(late, loss, loss->held), rounded(number, loss, loss->launches), per(loss),
+        100 * share(loss), where);
+    put(f->advice, "%s", few_launches(loss));
+}
+
+/* The gaps between operations that were queued in time. */
+static void describe_between(struct sl_report_finding *f, const struct sl_loss *loss)
+{
+    char span[SL_FORMAT_SIZE], kernel[SL_FORMAT_SIZE], number[16];
+    int is_graph = loss->held < loss->gaps; /* a launch with several gaps has several operations */
+
+    put(f->text,
+        "%s gaps %s between queued kernels, of %s on the mean: the launches came in time; half "
+        "the kernels are under %s",
+        rounded(number, loss, loss->gaps), per(loss),
+        sl_format_about(span, loss->gaps ? loss->total_ns / loss->gaps : 0),
+        sl_format_about(kernel, loss->median_ns));
+    put(f->advice, "larger or fused kernels (torch.compile)%s",
+        is_graph ? "" : " or CUDA graphs; a faster CPU does not help");
 }
 
 static void describe_sync(struct sl_report_finding *f, const struct sl_loss *loss,
                           const char *where, const char *call)
 {
     const struct sl_sum *cause = loss->cause;
-    char span[SL_FORMAT_SIZE], part[32] = "";
+    char span[SL_FORMAT_SIZE], number[32], part[32] = "";
 
     if (share(loss) < ALL_CAUSE)
         snprintf(part, sizeof(part), ", %.0f %% of it", 100 * share(loss));
-    put(f->text, "%s%s: %s returns %s after the GPU has nothing left to do, %.1f times %s", where,
-        part, call, sl_format_about(span, mean(loss)), cause ? times(loss, cause->count) : 0,
-        per(loss));
-    if (strstr(call, "Event"))
-        put(f->advice, "wait for events less often, and after the next launches; a library's wait "
-                       "ends sooner if the launches before it come sooner");
-    else if (strstr(call, "DeviceSync"))
-        put(f->advice, "torch.cuda.synchronize() is for measuring times: leave it out");
+    put(f->text, "%s%s: %s returns %s after the GPU has nothing left to do, %s", where, part, call,
+        sl_format_about(span, mean(loss)), often(number, loss, cause ? cause->count : 0));
+    if (loss->after_sync_ns >= loss->total_ns / 10 && loss->time->steps)
+        put(f->advice, "%s: up to %s %s back, with the late launches after it", fewer_waits(call),
+            sl_format_about(span, (loss->total_ns + loss->after_sync_ns) / loss->time->steps),
+            per(loss));
     else
-        put(f->advice,
-            ".item(), .cpu() or print() of a tensor waits: do it in fewer steps, or copy "
-            "with non_blocking=True");
+        put(f->advice, "%s", fewer_waits(call));
 }
 
 /* Names the rank that the others waited longest for, and what holds it up. */
@@ -181,6 +299,16 @@ static void describe_late_rank(struct sl_report_finding *f, const struct sl_loss
     put(f->advice, "see what holds rank %" PRId64 " up: --rank %" PRId64, rank, rank);
 }
 
+/* Returns the remedy for a copy with this name. */
+static const char *better_copy(const char *name)
+{
+    if (strstr(name, "Device -> Pageable"))
+        return "copy to pinned memory with non_blocking=True, and less often";
+    if (strstr(name, "Pageable"))
+        return "pin_memory=True and .to(device, non_blocking=True)";
+    return "copy on another stream while kernels run";
+}
+
 void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss)
 {
     char where[SL_FINDING_TEXT], call[NAME_WIDTH + 1], other[NAME_WIDTH + 1];
@@ -197,12 +325,17 @@ void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss
     case SL_PART_CPU:
         f->id = "cpu-late";
         f->sure = SL_SURE_INFERRED;
-        describe_late_cpu(f, loss, where);
+        describe_late_cpu(f, loss, where, what);
+        if ((double)loss->after_sync_ns >= MAIN_CAUSE * (double)loss->total_ns)
+            add_after_sync(f, loss);
         break;
     case SL_PART_LAUNCH:
-        f->id = "launch";
-        f->sure = SL_SURE_INFERRED;
-        describe_launch(f, loss, where);
+        f->id = f->is_between ? "kernel-gaps" : "launch";
+        f->sure = f->is_between ? SL_SURE_MEASURED : SL_SURE_INFERRED;
+        if (f->is_between)
+            describe_between(f, loss);
+        else
+            describe_launch(f, loss, where);
         break;
     case SL_PART_LOADER:
         f->id = "loader";
@@ -222,9 +355,7 @@ void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss
         f->id = "copy";
         put(f->text, "%s: %s, and nothing runs beside it", where,
             *source ? sl_short_name(other, NAME_WIDTH, source, strlen(source)) : "copies");
-        put(f->advice, "%s",
-            strstr(source, "Pageable") ? "pin_memory=True and .to(device, non_blocking=True)"
-                                       : "copy on another stream while kernels run");
+        put(f->advice, "%s", better_copy(source));
         break;
     case SL_PART_TRANSFER:
         f->id = "transfer";
@@ -236,6 +367,7 @@ void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss
         break;
     case SL_PART_WAITING:
         f->id = "rank-late";
+        f->sure = loss->report->is_host_known ? SL_SURE_MEASURED : SL_SURE_INFERRED;
         describe_late_rank(f, loss, communication(other, source));
         break;
     default:

@@ -9,13 +9,21 @@
 #include "report/finding.h"
 #include "report/sums.h"
 
+/* Losses are numbered as the parts are, and one is apart from SL_PART_LAUNCH. */
+enum {
+    SL_LOSS_BETWEEN = SL_PART_COUNT, /* gaps between queued operations */
+    SL_LOSS_COUNT
+};
+
 /* The members of a cause's key. */
 enum {
-    SL_CAUSE_PART,
+    SL_CAUSE_LOSS,
     SL_CAUSE_LINE,
     SL_CAUSE_PLACE,
     SL_CAUSE_CALL,
-    SL_CAUSE_OTHER /* the awaited operation, or the operation itself */
+    /* The awaited operation, or the operation itself. Of SL_PART_CPU the call in which the thread
+     * was; 0: in none. */
+    SL_CAUSE_OTHER
 };
 
 /* What is known of a loss besides the finding. */
@@ -23,9 +31,13 @@ struct sl_loss {
     const struct sl_report *report;
     const struct sl_report_time *time; /* of all devices */
     const struct sl_sum *cause;        /* the largest cause; NULL if there is none */
-    uint64_t causes, total_ns;         /* of all causes: how often they occur, and how long */
-    uint64_t launches;                 /* GPU operations launched in a step */
-    uint64_t median_ns;                /* of the kernels that are not communication */
+    uint64_t total_ns;                 /* of all causes */
+    /* The wait after which the CPU was late most, with that time, and the time after all waits. */
+    const struct sl_sum *after_sync;
+    uint64_t after_sync_ns;
+    uint64_t gaps, held; /* number of gaps, and of launches that ended gaps */
+    uint64_t launches;   /* calls that launch, of all steps together */
+    uint64_t median_ns;  /* of the kernels that are not communication */
     /* Of a late rank: the part in which it exceeds the mean of all ranks most, by how much in a
      * step, and the place. `late_place` is "" if that is not known. */
     enum sl_part late_part;

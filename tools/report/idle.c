@@ -4,7 +4,8 @@
  *
  * Let the gap be [a, b), and let the call that launched the operation run from `start` to `end`.
  * If the launch began before a, the CPU was early enough: the gap is the latency of the launch if
- * that is short, else the operation was queued. If the launch began later, the CPU was late: the
+ * that is short, else the operation was queued. If the call had also ended before a, the gap is one
+ * between queued operations. If the launch began later, the CPU was late: the
  * time up to its start is what the thread did, and the rest is the launch.
  *
  * Threads, memory: see idle.h.
@@ -55,6 +56,37 @@ static size_t first_load(const struct sl_recording *r, uint32_t thread, uint64_t
     return low;
 }
 
+static size_t first_call(const struct sl_recording *r, uint32_t thread, uint64_t ns)
+{
+    size_t low = 0, high = r->calls;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct sl_report_launch *c = &r->call[middle];
+
+        if (c->thread < thread || (c->thread == thread && c->end_ns <= ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Finds the CUDA call in which the thread spent most of [a, b). */
+static void find_call(const struct sl_recording *r, struct sl_gap *gap, uint32_t thread, uint64_t a,
+                      uint64_t b)
+{
+    for (size_t i = first_call(r, thread, a);
+         i < r->calls && r->call[i].thread == thread && r->call[i].start_ns < b; i++) {
+        uint64_t ns = earlier(r->call[i].end_ns, b) - later(r->call[i].start_ns, a);
+
+        if (ns <= gap->call_ns)
+            continue;
+        gap->call_ns = ns;
+        gap->call = &r->call[i];
+    }
+}
+
 /* Divides [a, b), in which the thread had not begun to launch yet, into waits for the GPU, loads of
  * data and other work. A load that waits for the GPU counts as a wait. */
 static void explain_thread(const struct sl_recording *r, struct sl_gap *gap, uint32_t thread,
@@ -90,6 +122,7 @@ static void explain_thread(const struct sl_recording *r, struct sl_gap *gap, uin
         } else {
             until = l ? earlier(l->start_ns, until) : until;
             gap->part_ns[SL_PART_CPU] += until - at;
+            find_call(r, gap, thread, at, until);
         }
     }
 }
@@ -108,6 +141,7 @@ void sl_idle_explain(const struct sl_recording *r, struct sl_gap *gap)
         int is_short = b - earlier(later(a, l->end_ns), b) < SL_IDLE_LAUNCH_NS;
 
         gap->part_ns[is_short ? SL_PART_LAUNCH : SL_PART_QUEUED] = b - a;
+        gap->is_between = is_short && l->end_ns <= a;
         return;
     }
     if (l->start_ns >= b) { /* the clocks of CPU and GPU differ */

@@ -12,7 +12,7 @@
  * measurements of launch latency, 3 to 20 us; HTA uses the same limit for its "kernel wait". */
 #define SL_IDLE_LAUNCH_NS 30000u
 
-/* Sets the parts, the wait and is_after_sync of a gap, whose other members are set. */
+/* Explains a gap, of which begin_ns, end_ns and next are set. */
 void sl_idle_explain(const struct sl_recording *r, struct sl_gap *gap);
 
 #endif

@@ -13,7 +13,8 @@ enum {
     STEP_NS,
     OPERATIONS,
     FIRST_PART,
-    AFTER_SYNC = FIRST_PART + SL_PART_COUNT
+    AFTER_SYNC = FIRST_PART + SL_PART_COUNT,
+    BETWEEN
 };
 
 static const struct sl_column columns[] = {
@@ -44,6 +45,8 @@ static const struct sl_column columns[] = {
         SL_PART_UNKNOWN] = {"unknown_ns", SL_COLUMN_NS, "idle: the launch is not in the file"},
     [AFTER_SYNC] = {"after_sync_ns", SL_COLUMN_NS,
                     "the part of cpu_ns before which the thread was in a wait"},
+    [BETWEEN] = {"between_ns", SL_COLUMN_NS,
+                 "the part of launch_ns in gaps between queued operations: the launch had ended"},
     {NULL, SL_COLUMN_TEXT, NULL},
 };
 
@@ -61,6 +64,7 @@ static void add(const struct sl_recording *r, const struct sl_interval *i, struc
     for (int part = 0; part < SL_PART_COUNT; part++)
         row[FIRST_PART + part] = sl_cell_number(i->part_ns[part]);
     row[AFTER_SYNC] = sl_cell_number(i->after_sync_ns);
+    row[BETWEEN] = sl_cell_number(i->between_ns);
 }
 
 /* Without --steps, also the time between steps has rows, so that all recorded time is there. */

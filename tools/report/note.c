@@ -17,6 +17,8 @@
 #include "report/scaled.h"
 #include "report/step_stats.h"
 
+#define MANY_GAPS 10 /* percent of the time between queued kernels that are worth a word */
+
 /* A device with the largest value of something. */
 struct worst {
     struct sl_step_stats stats;
@@ -26,10 +28,22 @@ struct worst {
 };
 
 struct steps {
-    uint64_t steps, long_steps, bound[SL_BOUND_COUNT], late_ns, length_ns;
+    uint64_t steps, long_steps, bound[SL_BOUND_COUNT], late_ns, between_ns, length_ns;
     size_t devices, drifts;
     struct worst longest, drift;
 };
+
+__attribute__((format(printf, 2, 3))) static void put_lack(struct sl_report_findings *out,
+                                                           const char *format, ...)
+{
+    va_list args;
+
+    if (out->lacks == SL_LACKS_MAX)
+        return;
+    va_start(args, format);
+    vsnprintf(out->lack[out->lacks++], SL_FINDING_TEXT, format, args);
+    va_end(args);
+}
 
 __attribute__((format(printf, 2, 3))) static void put(struct sl_report_findings *out,
                                                       const char *format, ...)
@@ -71,6 +85,7 @@ static int add_device(struct steps *all, const struct sl_report *report, size_t 
     all->steps += s.steps;
     all->long_steps += s.long_steps;
     all->late_ns += s.late_ns;
+    all->between_ns += s.between_ns;
     all->length_ns += s.length_ns;
     for (int i = 0; i < SL_BOUND_COUNT; i++)
         all->bound[i] += s.bound[i];
@@ -86,6 +101,7 @@ static void say_launches(struct sl_report_findings *out, const struct steps *all
 {
     uint64_t late = all->bound[SL_BOUND_LAUNCH], unknown = all->bound[SL_BOUND_UNKNOWN];
     double percent = all->length_ns ? 100 * (double)all->late_ns / (double)all->length_ns : 0;
+    double between = all->length_ns ? 100 * (double)all->between_ns / (double)all->length_ns : 0;
 
     if (all->steps == 0)
         return;
@@ -104,6 +120,11 @@ static void say_launches(struct sl_report_findings *out, const struct steps *all
         snprintf(out->launches, sizeof(out->launches),
                  "Whether launches come in time is not known for %" PRIu64 " of %" PRIu64 " steps.",
                  unknown, all->steps);
+    else if (between >= MANY_GAPS)
+        snprintf(out->launches, sizeof(out->launches),
+                 "GPU-bound in all steps: launches come in time, but gaps between queued kernels "
+                 "cost %.0f %% of the time.",
+                 between);
     else
         snprintf(out->launches, sizeof(out->launches),
                  "GPU-bound in all steps: launches come in time, so only less GPU work makes them "
@@ -171,6 +192,18 @@ static int say_cost(struct sl_report_findings *out, const struct sl_report *repo
     return rc ? -ENOMEM : 0;
 }
 
+static void say_lost(struct sl_report_findings *out, const struct sl_report *report)
+{
+    uint64_t lost = sl_report_lost(report);
+    char number[SL_FORMAT_SIZE];
+
+    if (lost)
+        put(out,
+            "%s records were lost, and no file says when: causes of idle time near the losses may "
+            "be wrong.",
+            sl_format_count(number, lost));
+}
+
 static void say_replays(struct sl_report_findings *out, const struct sl_report *report)
 {
     for (size_t at = 0; at < report->recordings.count; at++)
@@ -208,6 +241,76 @@ static void say_scaled(struct sl_report_findings *out, const struct sl_report *r
     }
 }
 
+/* Says which part of the recorded time the chosen steps are, if it is not most. */
+static void say_covered(struct sl_report_findings *out, const struct sl_report *report)
+{
+    uint64_t in_ns = out->time.length_ns, all_ns = 0;
+
+    for (size_t i = 0; i < report->recordings.count; i++)
+        for (size_t k = 0; k < report->parts[i].intervals; k++)
+            all_ns += report->parts[i].interval[k].end_ns - report->parts[i].interval[k].begin_ns;
+    if (in_ns && in_ns < all_ns / 2)
+        snprintf(out->covered, sizeof(out->covered),
+                 "The steps are only %.0f %% of the recorded time; the rest, as start-up and "
+                 "pauses, is in --only parts.",
+                 100 * (double)in_ns / (double)all_ns);
+}
+
+static int communicates(const struct sl_report *report)
+{
+    for (size_t i = 0; i < report->recordings.count; i++)
+        for (size_t k = 0; k < report->recordings.of[i].ops; k++)
+            if (report->recordings.of[i].op[k].work == SL_WORK_COMMUNICATION)
+                return 1;
+    return 0;
+}
+
+/* Returns why no collective of several ranks could be matched. */
+static const char *why_unmatched(char to[128], const struct sl_report *report)
+{
+    const struct sl_recording *r = report->recordings.of;
+
+    snprintf(to, 128, "that needs the traces of all %" PRId64 " ranks, recorded in the same steps.",
+             r->header.world_size);
+    if (report->ranks < (uint64_t)r->header.world_size)
+        return to;
+    if (!r->header.has_base)
+        return "the files lack baseTimeNanoseconds, so the times of ranks cannot be compared.";
+    if (!report->is_one_host)
+        return "no collective joins the hosts, so their clocks cannot be aligned.";
+    if (!report->is_host_known)
+        return "the files name no hosts, and the ends of collectives do not show that the ranks "
+               "share "
+               "a clock.";
+    return to;
+}
+
+/* Says what the recording lacks, and which recording has it. */
+static void say_lacks(struct sl_report_findings *out, const struct sl_report *report)
+{
+    const struct sl_header *h = &report->recordings.of[0].header;
+    int without_sync = 0, without_steps = 0, waits = out->time.part_ns[SL_PART_WAITING] > 0;
+    char why[128];
+
+    for (size_t i = 0; i < report->recordings.count; i++) {
+        without_sync |= !report->recordings.of[i].has_sync_rows;
+        without_steps |= report->recordings.of[i].steps == 0;
+    }
+    if (without_sync)
+        put_lack(out, "Waits of streams are not known: record with syncline, or with "
+                      "enable_cuda_sync_events=True (experimental_config of torch.profiler).");
+    if (communicates(report) && report->matched == 0 && h->has_world_size && h->world_size > 1)
+        put_lack(out, "Waiting for late ranks is not told from transfer: %s",
+                 why_unmatched(why, report));
+    else if (report->matched && !report->is_host_known && waits)
+        put_lack(out,
+                 "Waiting for late ranks is inferred: the files do not name their hosts, but the "
+                 "ends of collectives agree as on one host.");
+    if (without_steps)
+        put_lack(out, "No steps: call step() of torch.profiler or of syncline in each iteration; "
+                      "see README.");
+}
+
 int sl_report_notes_make(struct sl_report_findings *out, const struct sl_report *report)
 {
     uint8_t seen[UINT8_MAX + 1];
@@ -226,6 +329,11 @@ int sl_report_notes_make(struct sl_report_findings *out, const struct sl_report 
         return rc;
     if (sl_report_has_steps(report))
         say_launches(out, &all);
+    if (out->time.length_ns) {
+        say_covered(out, report);
+        say_lacks(out, report);
+    }
+    say_lost(out, report);
     say_long_steps(out, &all);
     say_drift(out, &all);
     say_replays(out, report);

@@ -1,6 +1,7 @@
 /*
  * note.h - sentences of the first screen that are not losses: whether launches come in time, long
- * steps, drift, the recording's own cost, replays without nodes, and scaled totals.
+ * steps, drift, the recording's own cost, replays without nodes, scaled totals, losses, and what
+ * the recording lacks.
  *
  * Threads: one owner. Memory: see step_stats.h.
  */

@@ -157,6 +157,8 @@ static int add_gap(struct walk *w, size_t interval, uint64_t begin_ns, uint64_t 
         in->part_ns[i] += gap->part_ns[i];
     if (gap->is_after_sync)
         in->after_sync_ns += gap->part_ns[SL_PART_CPU];
+    if (gap->is_between)
+        in->between_ns += gap->part_ns[SL_PART_LAUNCH];
     return 0;
 }
 

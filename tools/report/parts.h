@@ -41,6 +41,7 @@ struct sl_interval {
     uint64_t begin_ns, end_ns;
     uint64_t part_ns[SL_PART_COUNT];
     uint64_t after_sync_ns; /* the part of SL_PART_CPU in which the thread came out of a wait */
+    uint64_t between_ns;    /* the part of SL_PART_LAUNCH in gaps between queued operations */
     uint64_t ops;           /* number of operations that were launched in the step */
     uint32_t step;          /* index of the step + 1; 0: between steps */
     uint8_t device;
@@ -52,8 +53,14 @@ struct sl_gap {
     uint64_t part_ns[SL_PART_COUNT];   /* of the idle parts; they add up to end_ns - begin_ns */
     const struct sl_report_op *next;   /* the operation that ended the gap */
     const struct sl_report_wait *wait; /* the wait that took most of SL_PART_SYNC; NULL if none */
-    uint32_t interval;                 /* index into sl_parts.interval */
+    /* The CUDA call in which the launching thread spent most of SL_PART_CPU, and that time; NULL if
+     * it was in no long one. */
+    const struct sl_report_launch *call;
+    uint64_t call_ns;
+    uint32_t interval; /* index into sl_parts.interval */
     int is_after_sync; /* 1: the launching thread was in a wait when the gap began */
+    int is_between; /* 1: SL_PART_LAUNCH, though the launch had ended before the gap began: `next`
+                       was queued, so the CPU was early enough */
 };
 
 struct sl_parts {

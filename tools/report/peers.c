@@ -12,6 +12,8 @@
 #include "align/calls.h"
 #include "align/message.h"
 
+#define NO_END_NS INT64_MAX
+
 /* A recording is a rank of struct sl_clocks. If a rank has several, it is the first of them. */
 static uint32_t first_of_rank(const struct sl_recordings *all, size_t at)
 {
@@ -85,22 +87,40 @@ static int is_whole(const struct sl_recordings *all, const struct sl_member *m, 
     return 1;
 }
 
-static void set_last(struct sl_recordings *all, const struct sl_clocks *clocks,
+/* Returns the time from the first end of the call's members to the last, or NO_END_NS if they need
+ * not end together. */
+static int64_t ends_apart(const struct sl_recordings *all, const struct sl_clocks *clocks,
+                          const struct sl_member *m, size_t size)
+{
+    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+
+    if (!sl_message_joins_all(type_of(all, m)))
+        return NO_END_NS;
+    for (size_t i = 0; i < size; i++) {
+        int64_t end_ns = sl_clocks_ns(clocks, m[i].rank, m[i].end_ns);
+
+        first_ns = end_ns < first_ns ? end_ns : first_ns;
+        last_ns = end_ns > last_ns ? end_ns : last_ns;
+    }
+    return last_ns - first_ns;
+}
+
+/* A wait of at most `error_ns` is none. */
+static void set_last(const struct sl_recordings *all, const struct sl_clocks *clocks,
                      const struct sl_member *m, size_t size, const struct sl_call_times *times,
-                     struct sl_peers *out)
+                     int64_t error_ns, struct sl_peers *out)
 {
     const struct sl_member *last = &m[times->last];
-    uint64_t late_ns = 0;
 
     for (size_t i = 0; i < size; i++) {
         struct sl_peers *peers = &out[m[i].source];
         uint64_t wait_ns = sl_members_wait(clocks, m, times, i);
 
+        if (wait_ns <= (uint64_t)error_ns)
+            wait_ns = 0;
         peers->last_start_ns[m[i].item] = all->of[m[i].source].op[m[i].item].start_ns + wait_ns;
         peers->last_rank[m[i].item] = all->of[last->source].header.rank;
-        late_ns += wait_ns;
     }
-    all->of[last->source].late_ns += late_ns;
 }
 
 static int make_arrays(const struct sl_recordings *all, struct sl_peers *out)
@@ -123,7 +143,7 @@ void sl_peers_free(struct sl_peers *p)
 
 /* What one match needs. */
 struct match {
-    struct sl_recordings *all;
+    const struct sl_recordings *all;
     struct sl_clocks *clocks;
     struct sl_member *member;
     size_t count;
@@ -141,7 +161,8 @@ static struct sl_call_times times_of(const struct match *match, const struct sl_
  * their number. */
 static int64_t match_group(const struct match *match, const struct sl_member *member, size_t count)
 {
-    int64_t matched = 0;
+    int64_t matched = 0, apart_ns = NO_END_NS;
+    int is_named = *match->all->of[member->source].header.host != '\0';
     size_t size;
 
     for (int pass = 0; pass < 2; pass++)
@@ -154,9 +175,16 @@ static int64_t match_group(const struct match *match, const struct sl_member *me
             times = times_of(match, &member[i], size);
             if (times.is_impossible)
                 return 0;
-            if (pass == 0 || !times.is_comparable)
+            if (pass == 0) {
+                int64_t ns = ends_apart(match->all, match->clocks, &member[i], size);
+
+                apart_ns = ns < apart_ns ? ns : apart_ns;
                 continue;
-            set_last(match->all, match->clocks, &member[i], size, &times, match->out);
+            }
+            if (!times.is_comparable || (!is_named && apart_ns > SL_CLOCKS_TOLERANCE_NS))
+                continue;
+            set_last(match->all, match->clocks, &member[i], size, &times,
+                     is_named ? 0 : 2 * apart_ns, match->out);
             matched++;
         }
     return matched;
@@ -193,7 +221,7 @@ static int64_t match_all(struct match *match)
     return matched;
 }
 
-int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out)
+int64_t sl_peers_match(const struct sl_recordings *all, struct sl_peers *out)
 {
     struct match match = {.all = all, .out = out};
     uint32_t *host = calloc(all->count + 1, sizeof(*host));

@@ -10,6 +10,11 @@
  * all-to-alls ended on a rank before the last rank began it, by more than the clocks explain: then
  * the members are of several calls.
  *
+ * Files of torch.profiler do not name their host. The ranks of a synchronous collective end nearly
+ * together, so the least difference of the ends in a call bounds how far the clocks agree. If it is
+ * too large, the group is not matched. Else starts that are at most twice as far apart count as one
+ * moment.
+ *
  * Threads: one owner. Memory: 56 bytes for each collective, and what align/clocks.h needs, while
  * they are matched.
  */
@@ -19,7 +24,7 @@
 #include "report/parts.h"
 
 /* Fills `out`, one for each recording. The caller frees each, also after an error. Returns the
- * number of collectives that were matched, or -ENOMEM. Sets late_ns of each recording. */
-int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out);
+ * number of collectives that were matched, or -ENOMEM. */
+int64_t sl_peers_match(const struct sl_recordings *all, struct sl_peers *out);
 
 #endif

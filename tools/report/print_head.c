@@ -12,6 +12,7 @@
 #include "report/screen.h"
 
 #define LOSSES 3 /* in the verdict */
+#define BOUND  0.1
 
 /* ---- the head: whose recording it is ---- */
 
@@ -56,21 +57,6 @@ static int step_range(const struct sl_report *report, uint64_t *first, uint64_t 
     return *first <= *last;
 }
 
-/* Returns the number of records that CUPTI or syncline dropped, by all counters of drops. */
-static uint64_t lost(const struct sl_report *report)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < report->recordings.count; i++) {
-        const struct sl_header *h = &report->recordings.of[i].header;
-
-        for (unsigned k = 0; k < h->counters; k++)
-            if (strncmp(h->counter[k].name, "dropped_", 8) == 0)
-                sum += h->counter[k].value;
-    }
-    return sum;
-}
-
 const char *sl_report_title(const struct sl_report *report)
 {
     const struct sl_recording *r = &report->recordings.of[0];
@@ -83,7 +69,7 @@ void sl_report_print_head(FILE *f, const struct sl_report *report,
 {
     const struct sl_recording *r = &report->recordings.of[0];
     const struct sl_header *h = &r->header;
-    uint64_t first, last, dropped = lost(report);
+    uint64_t first, last, dropped = sl_report_lost(report);
     char span[SL_FORMAT_SIZE], number[SL_FORMAT_SIZE];
     size_t ranks, devices;
 
@@ -116,11 +102,14 @@ void sl_report_print_head(FILE *f, const struct sl_report *report,
 
 /* ---- the verdict ---- */
 
-static const char *verdict(enum sl_part bound)
+/* Names what holds the steps up: the largest loss, if it is 10 % of them or more. */
+static const char *verdict(const struct sl_report_findings *findings)
 {
-    switch (bound) {
-    case SL_PART_COMPUTE:
+    const struct sl_report_finding *largest = findings->of;
+
+    if (findings->count == 0 || largest->share < BOUND)
         return "The GPUs are busy";
+    switch (largest->part) {
     case SL_PART_TRANSFER:
         return "Held up by communication";
     case SL_PART_WAITING:
@@ -132,17 +121,22 @@ static const char *verdict(enum sl_part bound)
     case SL_PART_UNKNOWN:
         return "Idle for an unknown reason";
     default:
-        return "Held up by the CPU";
+        return largest->is_between ? "Held up by gaps between kernels" : "Held up by the CPU";
     }
 }
 
-const char *sl_screen_loss(enum sl_part part)
+const char *sl_screen_part(enum sl_part part)
 {
     static const char *const names[SL_PART_COUNT] = {"compute", "transfer", "waiting",     "copy",
                                                      "sync",    "CPU late", "data loader", "launch",
                                                      "queued",  "unknown"};
 
     return names[part];
+}
+
+const char *sl_screen_loss(const struct sl_report_finding *f)
+{
+    return f->is_between ? "kernel gaps" : sl_screen_part(f->part);
 }
 
 /* Says why there is no time that could be divided. */
@@ -180,11 +174,11 @@ void sl_report_print_verdict(FILE *f, const struct sl_report *report,
         put_nothing(f, report, findings);
         return;
     }
-    fprintf(f, "%s: the GPUs compute %.0f %% of %s", verdict(findings->bound),
+    fprintf(f, "%s: the GPUs compute %.0f %% of %s", verdict(findings),
             sl_screen_percent(t->part_ns[SL_PART_COMPUTE], t->length_ns),
             sl_report_has_steps(report) ? "a step" : "the time");
     for (size_t i = 0; i < findings->count && i < LOSSES; i++)
-        fprintf(f, "%s %s %.0f %%", i ? "," : ";", sl_screen_loss(findings->of[i].part),
+        fprintf(f, "%s %s %.0f %%", i ? "," : ";", sl_screen_loss(&findings->of[i]),
                 100 * findings->of[i].share);
     fputs(".", f);
 }

@@ -75,7 +75,8 @@ static void put_lost(FILE *f, const struct sl_recording *r)
     for (unsigned i = 0; i < r->header.counters; i++) {
         const struct sl_header_counter *c = &r->header.counter[i];
 
-        if (!c->value || strncmp(c->name, "edges_lost_", 11) == 0 || !strstr(c->name, "lost"))
+        if (!c->value || strncmp(c->name, "edges_lost_", 11) == 0 ||
+            !(sl_header_is_loss(c->name) || strstr(c->name, "lost")))
             continue;
         fputs(separator, f);
         sl_report_json_text(f, c->name);
@@ -322,9 +323,21 @@ static void put_sentences(FILE *f, const struct sl_report *report,
     }
 }
 
+/* Prints a sentence, unless it is empty. */
+static void put_note(FILE *f, const char *text, const char **separator)
+{
+    if (!*text)
+        return;
+    fputs(*separator, f);
+    sl_report_json_text(f, text);
+    *separator = ",\n ";
+}
+
 void sl_report_json_begin(FILE *f, const struct sl_report *report,
                           const struct sl_report_findings *findings, struct sl_report_page *page)
 {
+    const char *separator = "";
+
     fprintf(f, "{\"schema\": %d, \"syncline\": \"%s\", \"inputs\": [", SCHEMA, SL_VERSION);
     for (size_t i = 0; i < report->recordings.count; i++) {
         fputs(i ? ",\n " : "\n ", f);
@@ -340,12 +353,12 @@ void sl_report_json_begin(FILE *f, const struct sl_report *report,
         put_finding(f, report, &findings->of[i]);
     }
     fputs("], \"notes\": [", f);
-    if (*findings->launches)
-        sl_report_json_text(f, findings->launches);
-    for (size_t i = 0; i < findings->notes; i++) {
-        fputs(i || *findings->launches ? ",\n " : "", f);
-        sl_report_json_text(f, findings->note[i]);
-    }
+    put_note(f, findings->launches, &separator);
+    put_note(f, findings->covered, &separator);
+    for (size_t i = 0; i < findings->notes; i++)
+        put_note(f, findings->note[i], &separator);
+    for (size_t i = 0; i < findings->lacks; i++)
+        put_note(f, findings->lack[i], &separator);
     fputs("], \"metrics\": {", f);
 }
 

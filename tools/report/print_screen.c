@@ -25,7 +25,6 @@
 #define FINDING_LINES 9                 /* the most for one loss */
 #define NOTE_LINES    6
 #define KERNEL_NAME   48
-#define MOST_COVERED  50 /* percent of the recorded time */
 
 /* Returns how many bytes of the text fit into a line of `width`, and sets *next to the rest. */
 static size_t line_size(const char *text, size_t width, const char **next)
@@ -102,7 +101,7 @@ static void put_finding(FILE *f, const struct sl_report_finding *it, size_t numb
         snprintf(who, sizeof(who), "rank %" PRId64, it->rank);
     else
         snprintf(who, sizeof(who), "%zu ranks", it->ranks);
-    fprintf(f, " %zu %-16s%11s%-5s %-8s ", number, sl_screen_loss(it->part),
+    fprintf(f, " %zu %-16s%11s%-5s %-8s ", number, sl_screen_loss(it),
             sl_format_about(span, it->per_step_ns), has_steps ? "/step" : "", who);
     put_wrapped(f, 1, it->text, *it->advice ? NULL : sure);
     if (!*it->advice)
@@ -137,62 +136,6 @@ static void put_kernels(FILE *f, const struct sl_report *report,
                 sl_format_about(mean, g->total_ns / g->count));
     }
     sl_sums_free(&groups);
-}
-
-/* ---- what the recording lacks ---- */
-
-static int communicates(const struct sl_report *report)
-{
-    for (size_t i = 0; i < report->recordings.count; i++)
-        for (size_t k = 0; k < report->recordings.of[i].ops; k++)
-            if (report->recordings.of[i].op[k].work == SL_WORK_COMMUNICATION)
-                return 1;
-    return 0;
-}
-
-/* Returns which part of the recorded time, in percent, the chosen steps are. */
-static double covered_percent(const struct sl_report *report)
-{
-    uint64_t in_ns = 0, all_ns = 0;
-
-    for (size_t i = 0; i < report->recordings.count; i++)
-        for (size_t k = 0; k < report->parts[i].intervals; k++) {
-            const struct sl_interval *in = &report->parts[i].interval[k];
-
-            all_ns += in->end_ns - in->begin_ns;
-            if (sl_report_counts_step(report, &report->recordings.of[i], in->step))
-                in_ns += in->end_ns - in->begin_ns;
-        }
-    return all_ns ? 100.0 * (double)in_ns / (double)all_ns : 100;
-}
-
-static void put_missing(FILE *f, const struct sl_report *report)
-{
-    const struct sl_header *h = &report->recordings.of[0].header;
-    int without_sync = 0, without_steps = 0;
-    size_t ranks, devices;
-
-    sl_screen_count(report, &ranks, &devices);
-
-    for (size_t i = 0; i < report->recordings.count; i++) {
-        const struct sl_recording *r = &report->recordings.of[i];
-
-        without_sync |= !r->has_sync_rows;
-        without_steps |= r->steps == 0;
-    }
-    if (without_sync)
-        fputs(" Waits of streams are not known: record with syncline, or with "
-              "enable_cuda_sync_events=True\n (experimental_config of torch.profiler).\n",
-              f);
-    if (communicates(report) && report->matched == 0 && h->has_world_size && h->world_size > 1)
-        fprintf(f,
-                " Waiting for late ranks is not told from transfer: that needs the traces of all "
-                "%" PRId64 " ranks,\n recorded in the same steps.\n",
-                h->world_size);
-    if (without_steps)
-        fputs(" No steps: call step() of torch.profiler or of syncline in each iteration; see "
-              "README.\n",
-              f);
 }
 
 /* ---- all of it ---- */
@@ -260,17 +203,11 @@ static void put_top(FILE *f, const struct sl_report *report,
     if (findings->time.length_ns == 0)
         return;
     put_paragraph(f, findings->launches);
-    if (covered_percent(report) < MOST_COVERED)
-        fprintf(
-            f,
-            " The steps are only %.0f %% of the recorded time; the rest, as start-up and pauses, "
-            "is in --only parts.\n",
-            covered_percent(report));
+    put_paragraph(f, findings->covered);
 }
 
 /* Prints what comes last. Of the notes, as many as have room. */
-static void put_bottom(FILE *f, const struct sl_report *report,
-                       const struct sl_report_findings *findings)
+static void put_bottom(FILE *f, const struct sl_report_findings *findings)
 {
     size_t left = NOTE_LINES;
 
@@ -283,7 +220,8 @@ static void put_bottom(FILE *f, const struct sl_report *report,
         left -= lines;
         put_paragraph(f, findings->note[i]);
     }
-    put_missing(f, report);
+    for (size_t i = 0; i < findings->lacks; i++)
+        put_paragraph(f, findings->lack[i]);
     fputs(
         " more: --only idle,waits,steps,ranks,launch,collectives (--help lists all) | --html OUT | "
         "--json\n",
@@ -329,7 +267,7 @@ void sl_report_print_screen(FILE *f, const struct sl_report *report,
             sl_screen_ranks(middle.f, report, findings);
         used += piece_end(&middle);
         if (piece_begin(&bottom))
-            put_bottom(bottom.f, report, findings);
+            put_bottom(bottom.f, findings);
         used += piece_end(&bottom);
     }
     piece_put(f, &top);

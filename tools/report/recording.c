@@ -31,8 +31,8 @@ struct reading {
     struct sl_replay *replay;
     uint32_t *known; /* maps the file's intern ids to those of `all`; 0: not looked up yet */
     size_t known_slots;
-    size_t op_slots, launch_slots, wait_slots, load_slots, group_slots, range_slots, product_slots,
-        overhead_slots, site_slots;
+    size_t op_slots, launch_slots, call_slots, wait_slots, load_slots, group_slots, range_slots,
+        product_slots, overhead_slots, site_slots;
     /* Calls that wait only at times. Edges come later than calls, so these waits are not in the
      * order of the others. */
     struct sl_report_wait *found;
@@ -182,6 +182,14 @@ static void take_call(struct reading *r, const struct sl_event *ev)
                                         .line = call ? shared(r, call->line) : 0,
                                         .range = ev->u.call.range};
     r->last_launch = ev->correlation;
+    if (ev->end_ns - ev->start_ns >= SL_REPORT_LONG_CALL_NS) {
+        const struct sl_report_launch same = *launch;
+        struct sl_report_launch *to =
+            append(r, (void **)&out->call, &out->calls, &r->call_slots, sizeof(*to));
+
+        if (to)
+            *to = same;
+    }
 }
 
 static void take_event(void *user, const struct sl_event *ev)
@@ -475,6 +483,33 @@ static int order_of_waits(const void *a, const void *b)
     return compare(x->correlation, y->correlation);
 }
 
+static int order_of_calls(const void *a, const void *b)
+{
+    const struct sl_report_launch *x = a, *y = b;
+
+    if (x->thread != y->thread)
+        return compare(x->thread, y->thread);
+    if (x->start_ns != y->start_ns)
+        return compare(x->start_ns, y->start_ns);
+    if (x->end_ns != y->end_ns)
+        return compare(y->end_ns, x->end_ns); /* outer ones first */
+    return compare(x->name, y->name);
+}
+
+/* Sorts the long calls, and leaves out those that other calls made. */
+static void sort_calls(struct sl_recording *out)
+{
+    size_t kept = 0;
+
+    if (out->calls)
+        qsort(out->call, out->calls, sizeof(*out->call), order_of_calls);
+    for (size_t i = 0; i < out->calls; i++)
+        if (!kept || out->call[i].thread != out->call[kept - 1].thread ||
+            out->call[i].end_ns > out->call[kept - 1].end_ns)
+            out->call[kept++] = out->call[i];
+    out->calls = kept;
+}
+
 static int order_of_loads(const void *a, const void *b)
 {
     const struct sl_report_load *x = a, *y = b;
@@ -668,14 +703,15 @@ static int sort_all(const struct sl_spill *spill, struct sl_recording *out)
         qsort(out->wait, out->waits, sizeof(*out->wait), order_of_waits);
     if (out->loads)
         qsort(out->load, out->loads, sizeof(*out->load), order_of_loads);
+    sort_calls(out);
     nest_products(out);
     return rc;
 }
 
 void sl_recording_free(struct sl_recordings *all, struct sl_recording *out)
 {
-    void *const array[] = {out->op,    out->launch,  out->wait,     out->load, out->group,
-                           out->range, out->product, out->overhead, out->site};
+    void *const array[] = {out->op,    out->launch, out->call,    out->wait,     out->load,
+                           out->group, out->range,  out->product, out->overhead, out->site};
 
     for (size_t i = 0; i < sizeof(array) / sizeof(array[0]); i++)
         sl_spill_free(&all->spill, array[i]);
@@ -704,6 +740,8 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
     if (sl_replay_read(f, path, why, sizeof(why)) != 0 ||
         sl_replay_run(f, path, why, sizeof(why)) != 0)
         return sl_args_complain(command, "%s", why);
+    if (r->out->launches && !r->has_launched)
+        r->out->launches--;
     take_steps(r);
     sl_row_collectives_groups(f->collectives, take_group, r);
     join_waits(r);

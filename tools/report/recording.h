@@ -6,8 +6,9 @@
  * report are interned in one table, so equal names have equal ids on all ranks.
  *
  * Threads: one owner; helper threads read the file. Memory: 64 bytes for each GPU operation, 40 for
- * each launch and 48 for each wait. If a metric needs them, 32 bytes for each operator and range
- * with a CUDA call inside. While a file is read, also the memory that replay.h states.
+ * each launch and each long call, and 48 for each wait. If a metric needs them, 32 bytes for each
+ * operator and range with a CUDA call inside. While a file is read, also the memory that replay.h
+ * states.
  */
 #ifndef SL_REPORT_RECORDING_H
 #define SL_REPORT_RECORDING_H
@@ -54,6 +55,9 @@ struct sl_report_launch {
     uint32_t range; /* index into `range` + 1 of the innermost operator or range around the call; 0:
                        none, or not needed */
 };
+
+/* A call that lasts as long can be why the next launch is late. */
+#define SL_REPORT_LONG_CALL_NS 10000u
 
 /* An operator, or a range of the user, in which a CUDA call was made. */
 struct sl_report_range {
@@ -119,6 +123,9 @@ struct sl_recording {
     struct sl_header header;
     struct sl_report_op *op; /* by device, start and correlation */
     struct sl_report_launch *launch;
+    /* Long calls that do not wait by their nature, also such without GPU work; by thread and start,
+     * none inside another. */
+    struct sl_report_launch *call;
     struct sl_report_wait *wait; /* by thread and start */
     struct sl_report_load *load; /* by thread and start */
     struct sl_report_step *step; /* by start */
@@ -127,11 +134,8 @@ struct sl_recording {
     struct sl_report_product *product; /* by thread and start; none unless SL_NEED_PRODUCTS */
     struct sl_report_overhead *overhead;
     struct sl_report_site *site; /* by thread and start */
-    size_t ops, launches, waits, loads, steps, groups, ranges, products, overheads, sites;
+    size_t ops, launches, calls, waits, loads, steps, groups, ranges, products, overheads, sites;
     uint64_t lost_edges[SL_EDGE_LOST_COUNT];
-    /* The time that the other ranks together waited for this rank in collectives that it began
-     * last; set by peers.h. */
-    uint64_t late_ns;
     int has_sync_rows; /* 1: the file has rows of CUDA's synchronization, or edges of waits */
     int status;        /* 1: only a part of the file was read; the command has said so */
     uint64_t left_out; /* events with impossible ids or times */

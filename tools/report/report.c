@@ -5,6 +5,7 @@
  */
 #include "report/report.h"
 
+#include <errno.h>
 #include <string.h>
 
 int64_t sl_report_rank(const struct sl_recording *r)
@@ -38,26 +39,48 @@ int sl_report_has_steps(const struct sl_report *report)
     return 0;
 }
 
-void sl_report_find_late(struct sl_report *report)
+int sl_report_find_late(struct sl_report *report)
 {
-    const struct sl_recordings *all = &report->recordings;
-    uint64_t worst_ns = 0, total_ns = 0;
-    size_t end;
+    struct sl_sums late = {0}; /* the waiting, by the rank that began last */
+    uint64_t total_ns = 0;
+    int rc;
 
-    report->late_rank = -1;
-    for (size_t first = 0; first < all->count; first = end) {
-        uint64_t late_ns = 0;
+    for (size_t at = 0; at < report->recordings.count; at++) {
+        const struct sl_recording *r = &report->recordings.of[at];
+        const struct sl_peers *peers = &report->peers[at];
 
-        end = sl_report_rank_end(report, first);
-        for (size_t i = first; i < end; i++)
-            late_ns += all->of[i].late_ns;
-        total_ns += late_ns;
-        if (late_ns <= worst_ns)
-            continue;
-        worst_ns = late_ns;
-        report->late_rank = sl_report_rank(&all->of[first]);
+        for (size_t i = 0; peers->last_start_ns && i < r->ops; i++) {
+            const struct sl_report_op *op = &r->op[i];
+            uint64_t until_ns =
+                peers->last_start_ns[i] < op->end_ns ? peers->last_start_ns[i] : op->end_ns;
+            const uint32_t key[SL_SUM_KEYS] = {(uint32_t)peers->last_rank[i]};
+
+            if (until_ns <= op->start_ns || !sl_report_counts_part(report, r, op->part))
+                continue;
+            sl_sums_add(&late, key, until_ns - op->start_ns);
+            total_ns += until_ns - op->start_ns;
+        }
     }
-    report->late_ratio = total_ns ? (double)worst_ns / (double)total_ns : 0;
+    sl_sums_sort(&late);
+    report->late_rank = late.count ? (int64_t)late.sum[0].key[0] : -1;
+    report->late_ratio = late.count ? (double)late.sum[0].total_ns / (double)total_ns : 0;
+    rc = late.failed ? -ENOMEM : 0;
+    sl_sums_free(&late);
+    return rc;
+}
+
+uint64_t sl_report_lost(const struct sl_report *report)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < report->recordings.count; i++) {
+        const struct sl_header *h = &report->recordings.of[i].header;
+
+        for (unsigned k = 0; k < h->counters; k++)
+            if (sl_header_is_loss(h->counter[k].name))
+                sum += h->counter[k].value;
+    }
+    return sum;
 }
 
 size_t sl_report_cpu_steps(const struct sl_report *report, const struct sl_recording *r)
@@ -67,6 +90,15 @@ size_t sl_report_cpu_steps(const struct sl_report *report, const struct sl_recor
     for (uint32_t i = 0; i < r->steps; i++)
         count += (size_t)sl_report_counts_step(report, r, i + 1);
     return r->steps ? count : 1;
+}
+
+void sl_report_time_add(struct sl_report_time *time, const struct sl_interval *in)
+{
+    time->steps++;
+    time->length_ns += in->end_ns - in->begin_ns;
+    for (int part = 0; part < SL_PART_COUNT; part++)
+        time->part_ns[part] += in->part_ns[part];
+    time->between_ns += in->between_ns;
 }
 
 struct sl_report_time sl_report_time(const struct sl_report *report, size_t first, size_t end,
@@ -81,10 +113,7 @@ struct sl_report_time sl_report_time(const struct sl_report *report, size_t firs
             if (p->interval[i].device != device ||
                 !sl_report_counts_step(report, &report->recordings.of[at], p->interval[i].step))
                 continue;
-            time.steps++;
-            time.length_ns += p->interval[i].end_ns - p->interval[i].begin_ns;
-            for (int part = 0; part < SL_PART_COUNT; part++)
-                time.part_ns[part] += p->interval[i].part_ns[part];
+            sl_report_time_add(&time, &p->interval[i]);
         }
     }
     return time;

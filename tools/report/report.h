@@ -14,13 +14,17 @@
 struct sl_hta;
 
 struct sl_report {
-    /* The rank that the other ranks waited longest for, -1: none, and its part of all waiting. */
+    /* The rank that the chosen ranks waited longest for, -1: none, and its part of their waiting.
+     * It need not be one of them. */
     int64_t late_rank;
     double late_ratio;
     struct sl_recordings recordings; /* by rank and time; those of no rank stand alone */
-    int64_t matched;                 /* collectives that were matched between ranks (peers.h) */
-    struct sl_parts *parts;          /* of each recording, in the same order */
-    struct sl_peers *peers;          /* likewise */
+    uint64_t ranks;                  /* that have a file, also if they are not chosen */
+    int is_one_host;                 /* 0: the files name several hosts */
+    int is_host_known; /* 1: all files name their host; 0: that the ranks share one is inferred */
+    int64_t matched;   /* collectives that were matched between ranks (peers.h) */
+    struct sl_parts *parts; /* of each recording, in the same order */
+    struct sl_peers *peers; /* likewise */
     /* Only intervals of these steps count. Without steps in a recording, its whole time counts as
      * one step. */
     uint64_t first_step, last_step;
@@ -72,7 +76,10 @@ static inline int sl_report_counts_op(const struct sl_report *report, const stru
 /* The chosen steps of one device, together. */
 struct sl_report_time {
     uint64_t length_ns, steps, part_ns[SL_PART_COUNT];
+    uint64_t between_ns; /* see struct sl_interval */
 };
+
+void sl_report_time_add(struct sl_report_time *time, const struct sl_interval *in);
 
 /* Adds up the steps of a device in the recordings [first, end). */
 struct sl_report_time sl_report_time(const struct sl_report *report, size_t first, size_t end,
@@ -81,8 +88,12 @@ struct sl_report_time sl_report_time(const struct sl_report *report, size_t firs
 /* Returns 1 if a recording has steps. Without any, times are of the whole recordings. */
 int sl_report_has_steps(const struct sl_report *report);
 
-/* Sets late_rank and late_ratio from the recordings, when their collectives are matched. */
-void sl_report_find_late(struct sl_report *report);
+/* Sets late_rank and late_ratio, when the collectives of all ranks are matched and the ranks are
+ * chosen. Returns 0 or -ENOMEM. */
+int sl_report_find_late(struct sl_report *report);
+
+/* Returns the number of records that CUPTI or syncline lost, by all counters of losses. */
+uint64_t sl_report_lost(const struct sl_report *report);
 
 /* Returns the number of chosen steps of a recording, or 1 if it has none at all. */
 size_t sl_report_cpu_steps(const struct sl_report *report, const struct sl_recording *r);

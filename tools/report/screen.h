@@ -13,8 +13,11 @@
 /* Counts the ranks, and the devices with GPU work. */
 void sl_screen_count(const struct sl_report *report, size_t *ranks, size_t *devices);
 
-/* Returns a reader's name of a part that is lost, such as "CPU late". */
-const char *sl_screen_loss(enum sl_part part);
+/* Returns a reader's name of a part. */
+const char *sl_screen_part(enum sl_part part);
+
+/* Returns a reader's name of a loss, such as "CPU late". */
+const char *sl_screen_loss(const struct sl_report_finding *f);
 
 static inline double sl_screen_percent(uint64_t part, uint64_t of)
 {

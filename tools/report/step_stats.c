@@ -41,6 +41,7 @@ enum sl_step_bound sl_step_bound(const struct sl_report *report, const struct sl
 
     for (size_t i = 0; i < sizeof(late_parts) / sizeof(late_parts[0]); i++)
         late += in->part_ns[late_parts[i]];
+    late -= in->between_ns; /* these launches came in time */
     *late_ns += late;
     if (in->end_ns == in->begin_ns)
         return SL_BOUND_UNKNOWN;
@@ -178,6 +179,7 @@ int sl_step_stats_make(struct sl_step_stats *out, const struct sl_report *report
         out->median_part_ns[part] = sl_spread_median(values_of(&s, (enum sl_part)part), s.count);
     for (size_t i = 0; rc == 0 && i < s.count; i++) {
         out->length_ns += s.in[i]->end_ns - s.in[i]->begin_ns;
+        out->between_ns += s.in[i]->between_ns;
         out->bound[sl_step_bound(report, s.in[i], &out->late_ns)]++;
     }
     if (rc == 0) {

@@ -31,7 +31,8 @@ struct sl_step_stats {
     uint64_t limit_ns; /* a longer step is long; UINT64_MAX if there are too few steps */
     uint64_t median_part_ns[SL_PART_COUNT];
     uint64_t bound[SL_BOUND_COUNT]; /* number of steps */
-    uint64_t late_ns; /* time in which the GPU waited for launches, in all steps together */
+    uint64_t late_ns;    /* time in which the GPU waited for launches, in all steps together */
+    uint64_t between_ns; /* time in gaps between queued operations, likewise */
     uint64_t length_ns;
     /* The longest step: its number, and the part that exceeds its median most. */
     uint64_t longest, longest_ns;

@@ -20,6 +20,7 @@ const GROUPS = [
 
 /* What the first screen calls the parts. */
 const LOSSES = {
+    "kernel-gaps": "Kernel gaps",
     transfer: "Communication",
     waiting: "Rank late",
     copy: "Copies",
@@ -65,7 +66,7 @@ function addFindings(main) {
         make("strong", share, percent(100 * finding.share_ratio));
         make("div", share, `${span(finding.per_step_ns)} a step`, "quiet");
         const text = make("div", item);
-        make("div", text, LOSSES[finding.part] ?? finding.part, "loss");
+        make("div", text, LOSSES[finding.id] ?? LOSSES[finding.part] ?? finding.part, "loss");
         make("div", text, finding.text);
         if (finding.advice)
             make("div", text, finding.advice, "advice");
