@@ -191,11 +191,13 @@ static size_t without(const char *name, size_t size, const char *end)
                                                                                   : size;
 }
 
-/* NAMEtrace.json, NAME.et, and either compressed or with .part */
+/* NAMEtrace.json, NAME.et, and either compressed or with .part; NAME.sqlite of nsys */
 static int is_trace(const struct search *s, const char *name)
 {
     size_t size = without(name, strlen(name), ".part");
 
+    if (without(name, size, ".sqlite") != size)
+        return 1;
     size = without(name, without(name, size, ".gz"), ".zst");
     return without(name, size, "trace.json") != size ||
            (s->with_chakra && without(name, size, ".et") != size);
