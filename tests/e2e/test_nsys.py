@@ -272,6 +272,11 @@ def test_hostile_names_stay_names(tmp_path):
     for i, name in enumerate(names):
         d.db.execute("INSERT INTO NVTX_EVENTS VALUES (?, ?, 59, CAST(? AS TEXT), ?, NULL)",
                      (i * 10, i * 10 + 5, name, PROCESS | TID))
+    d.table("ANALYSIS_DETAILS", "stopTime", stopTime=2**63 - 1)
+    d.table("PROCESSES", "pid name", pid=PID, name="\x02" * 100_000)
+    for gpu in range(1, 70):
+        d.add("TARGET_INFO_GPU", id=gpu, name="\x01" * 100_000)
+    d.add("NVTX_EVENTS", start=5, eventType=59, text="never ended", globalTid=PROCESS | TID)
     d.add("NVTX_EVENTS", start="no time", end=-2**63, eventType=59, text="t", globalTid=PROCESS | TID)
     d.add("NVTX_EVENTS", start=900, end=950, eventType=60, text=None, textId=777, globalTid=PROCESS | TID)
     d.add("CUPTI_ACTIVITY_KIND_RUNTIME", start=1, end=2, eventClass=0, globalTid=PROCESS | TID,

@@ -17,6 +17,7 @@
 enum {
     RECORDS_MOST = 2 << 20,
     CALL_NAME_MAX = 256,
+    HEADER_TEXT = 256,      /* bytes of names of GPUs, processes and versions */
     STREAM_WAITS = 1000000, /* added to the stream in the tid of a wait, as in Kineto */
     MIGRATIONS = 2000000,   /* the tid of unified-memory migrations */
     SORT_DEVICES = 5000000, /* as in Kineto: devices stand below processes */
@@ -86,12 +87,13 @@ static size_t column_text(sqlite3_stmt *row, int column, const char **text)
     return size < 0 ? 0 : (size_t)size > SL_NSYS_NAME_MAX ? SL_NSYS_NAME_MAX : (size_t)size;
 }
 
-static void put_column(struct sl_nsys *n, sqlite3_stmt *row, int column)
+/* Writes at most `most` bytes of a text, escaped. */
+static void put_column(struct sl_nsys *n, sqlite3_stmt *row, int column, size_t most)
 {
     const char *text;
     size_t size = column_text(row, column, &text);
 
-    n->at = sl_json_escape(n->at, text ? text : "", size);
+    n->at = sl_json_escape(n->at, text ? text : "", size < most ? size : most);
 }
 
 /* Returns the string with this id, escaped. The text is valid until the next call. */
@@ -274,7 +276,7 @@ static void put_process(struct sl_nsys *n, uint32_t pid)
     while (!is_found && sl_nsys_step(n, row))
         is_found = number(row, 0) == pid && !is_null(row, 1);
     if (is_found)
-        put_column(n, row, 1);
+        put_column(n, row, 1, HEADER_TEXT);
     else
         PUT(n, "process");
     PUT(n, "\"}}");
@@ -301,12 +303,13 @@ static unsigned process_of(struct sl_nsys *n, int64_t global)
 
 static int64_t correlation_of(unsigned process, int64_t correlation)
 {
-    return correlation > 0 ? correlation + ((int64_t)process << PROCESS_BITS) : correlation;
+    return correlation > 0 && correlation < NO_ID ? correlation + ((int64_t)process << PROCESS_BITS)
+                                                  : correlation;
 }
 
 static int64_t context_of(unsigned process, int64_t context)
 {
-    return context + (int64_t)process * PROCESS_CONTEXTS;
+    return (int64_t)(uint32_t)context + (int64_t)process * PROCESS_CONTEXTS;
 }
 
 static void see_device(struct sl_nsys *n, int64_t device)
@@ -412,7 +415,7 @@ static void put_range(struct sl_nsys *n, sqlite3_stmt *row)
     begin_event(n);
     PUT(n, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");
     if (!is_null(row, 4))
-        put_column(n, row, 4);
+        put_column(n, row, 4, SL_NSYS_NAME_MAX);
     else
         put_name(n, name_of(n, is_null(row, 5) ? -1 : number(row, 5)));
     put_lane(n, pid_of(global), tid_of(global));
@@ -789,7 +792,7 @@ int sl_nsys_load(struct sl_nsys *n)
     static const char *const columns[SL_NSYS_COLUMNS] = {"stopTime"};
     sqlite3_stmt *row = sl_nsys_select(n, "ANALYSIS_DETAILS", columns);
 
-    if (sl_nsys_step(n, row) && !is_null(row, 0))
+    if (sl_nsys_step(n, row) && !is_null(row, 0) && number(row, 0) < TIME_MAX)
         n->stop_ns = number(row, 0);
     sqlite3_finalize(row);
     load_contexts(n, "TARGET_INFO_CUDA_NULL_STREAM");
@@ -808,7 +811,7 @@ static void put_device(struct sl_nsys *n, sqlite3_stmt *row, int64_t id)
     PUT(n, "{\"id\":");
     put_number(n, id);
     PUT(n, ",\"name\":\"");
-    put_column(n, row, 2);
+    put_column(n, row, 2, HEADER_TEXT);
     PUT(n, "\"");
     for (int i = 0; i < (int)(sizeof(keys) / sizeof(*keys)); i++)
         put_arg(n, row, 3 + i, keys[i]);
@@ -864,7 +867,7 @@ static void put_value(struct sl_nsys *n, const char *table, const char *name, co
         PUT(n, "\"");
         put_text(n, key);
         PUT(n, "\":\"");
-        put_column(n, row, 1);
+        put_column(n, row, 1, HEADER_TEXT);
         PUT(n, "\",\n");
         break;
     }
