@@ -57,6 +57,14 @@ sl_archive(zlib C
 # Only the tool uses simdjson. The library has no C++ code.
 sl_archive(simdjson CXX SOURCES simdjson.cpp FLAGS -std=c++17)
 
+# Only the tool uses SQLite, to read exports of nsys. Two threads never use one database at a time.
+# The package adds a function to SQLite, which loads extensions that are not compiled here. Nothing
+# calls it; the last two definitions let it link.
+sl_archive(sqlite C SOURCES sqlite3.c
+  FLAGS -DSQLITE_THREADSAFE=2 -DSQLITE_DEFAULT_MEMSTATUS=0 -DSQLITE_DQS=0 -DSQLITE_LIKE_DOESNT_MATCH_BLOBS
+    -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_OMIT_DEPRECATED -DSQLITE_OMIT_SHARED_CACHE
+    -DINIT_H -Dsqlite3_sqlean_init=sqlite3_initialize)
+
 # The tool writes uPlot into the page of a report.
 sl_fetch(uplot)
 

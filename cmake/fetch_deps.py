@@ -39,6 +39,11 @@ PACKAGES = {
     "simdjson": Package(
         "pysimdjson==7.0.2", True, "pysimdjson-7.0.2/simdjson/",
         ("44cf276e48912a3b9c7ca362c14da8420a7ac15a9f1a16ec95becff86db3904a",)),
+    # SQLite 3.50.4 as one C file, to read exports of nsys. With a distribution's shared library, a
+    # copied `syncline` would run only where that library is installed.
+    "sqlite": Package(
+        "sqlean.py==3.50.4.5", True, "sqlean_py-3.50.4.5/sqlite/",
+        ("9764b565e7ab430ab6e9e43cb2816199c2b39926dffc93c212a52f0019278459",)),
     # uPlot 1.6.16 for the page of a report.
     "uplot": Package(
         "uplot-python==1.1.1", False, "uplot/static/",

@@ -168,8 +168,6 @@ def test_ranks_that_name_no_host(tmp_path):
         assert any("the files name no hosts" in note for note in found["notes"]) == (not matched)
     paths = [rank_trace(tmp_path, rank, 0, 30, baseTimeNanoseconds=None) for rank in range(2)]
     assert any("lack baseTimeNanoseconds" in note for note in report(*paths)["notes"])
-    paths = [rank_trace(tmp_path, rank, 0, 30, host_name="ab"[rank]) for rank in range(2)]
-    assert any("on several hosts" in note for note in report(*paths)["notes"])
 
 
 def test_a_graph_launch_is_one_launch(tmp_path):

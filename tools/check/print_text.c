@@ -43,7 +43,9 @@ static void print_input(FILE *f, const struct sl_input_status *input)
 
     fprintf(f, "  file       %s, %s", sl_input_format_name(input->format),
             sl_format_bytes(a, input->file_bytes ? input->file_bytes : input->read_bytes));
-    if (input->format != SL_INPUT_PLAIN)
+    if (input->format == SL_INPUT_NSYS)
+        fprintf(f, ", %s of text as a Kineto trace", sl_format_bytes(b, input->text_bytes));
+    else if (input->format != SL_INPUT_PLAIN)
         fprintf(f, " in %" PRIu64 " %s%s, %s of text", input->frames,
                 input->format == SL_INPUT_ZSTD ? "frame" : "member", input->frames == 1 ? "" : "s",
                 sl_format_bytes(b, input->text_bytes));

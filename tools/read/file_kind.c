@@ -30,7 +30,7 @@ static const struct kind kinds[] = {
          "7zXZ",
          "it is compressed with xz: decompress it first (xz -d)"),
     KIND(0, "BZh", "it is compressed with bzip2: decompress it first (bzip2 -d)"),
-    KIND(0, "SQLite format 3", "it is an SQLite database, such as an export of nsys"),
+    KIND(0, "SQLite format 3", "it is a compressed SQLite database: decompress it first"),
     KIND(0, "\xff\xfe", "its text is UTF-16: convert it to UTF-8 first (iconv)"),
     KIND(0, "\xfe\xff", "its text is UTF-16: convert it to UTF-8 first (iconv)"),
 };

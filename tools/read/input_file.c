@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "read/nsys_file.h"
 #include "zstd.h"
 
 #define RAW_BYTES (256u << 10)
@@ -31,6 +32,7 @@ struct sl_input {
     size_t zstd_hint; /* number of bytes that the decoder asks for; 0 between frames */
     int zstd_full;    /* the last call filled the output, so the decoder may hold more */
     z_stream gzip;
+    struct sl_nsys *nsys;
     int gzip_inside;                /* not 0 while a gzip member is being decoded */
     char peeked[SL_INPUT_PEEK_MAX]; /* unread text that sl_input_peek() has returned */
     size_t peeked_size;
@@ -197,6 +199,19 @@ static size_t read_gzip(struct sl_input *in, void *data, size_t size)
     return room - z->avail_out;
 }
 
+static size_t read_nsys(struct sl_input *in, void *data, size_t size)
+{
+    size_t n = sl_nsys_read(in->nsys, data, size);
+    const char *error = n ? NULL : sl_nsys_error(in->nsys);
+
+    in->status.read_bytes = sl_nsys_done(in->nsys, in->status.file_bytes);
+    if (error)
+        end_with(in, SL_INPUT_DAMAGED, "%s", error);
+    else if (n == 0)
+        in->status.end = SL_INPUT_WHOLE;
+    return n;
+}
+
 static size_t decode(struct sl_input *in, void *data, size_t size)
 {
     if (in->status.end != SL_INPUT_OPEN || size == 0)
@@ -206,6 +221,8 @@ static size_t decode(struct sl_input *in, void *data, size_t size)
         return read_zstd(in, data, size);
     case SL_INPUT_GZIP:
         return read_gzip(in, data, size);
+    case SL_INPUT_NSYS:
+        return read_nsys(in, data, size);
     default:
         return read_plain(in, data, size);
     }
@@ -250,13 +267,16 @@ static int is_zstd(const uint8_t *first)
            (first[0] >> 4 == 5 && memcmp(first + 1, skippable, 3) == 0);
 }
 
+/* number of bytes that show the format of a file */
+#define FIRST_BYTES 16u
+
 /* Chooses the decoder by the first bytes. Returns 0 or -errno. */
 static int detect(struct sl_input *in)
 {
     if (!refill(in))
         return in->status.end == SL_INPUT_FAILED ? -EIO : -ENODATA;
     /* This is a loop because the first read of a pipe may return a single byte. */
-    while (in->raw_fill < 4) {
+    while (in->raw_fill < FIRST_BYTES) {
         ssize_t n = read(in->fd, in->raw + in->raw_fill, RAW_BYTES - in->raw_fill);
 
         if (n < 0 && errno == EINTR)
@@ -277,8 +297,19 @@ static int detect(struct sl_input *in)
         if (inflateInit2(&in->gzip, MAX_WBITS + 16) != Z_OK)
             return -ENOMEM;
         in->gzip_inside = 1;
+    } else if (sl_nsys_is_database(in->raw, in->raw_fill)) {
+        in->status.format = SL_INPUT_NSYS;
     }
     return 0;
+}
+
+/* Opens the export of nsys that has been detected. Returns 0, or -errno and a message. */
+static int open_nsys(struct sl_input *in, const char *path, char *why, size_t why_size)
+{
+    if (strcmp(path, "-") != 0)
+        return sl_nsys_open(&in->nsys, path, why, why_size);
+    snprintf(why, why_size, "cannot read a database of nsys from standard input: name its file");
+    return -ESPIPE;
 }
 
 static void explain(int error, const char *path, char *why, size_t why_size)
@@ -314,10 +345,24 @@ int sl_input_open(struct sl_input **out, const char *path, char *why, size_t why
     rc = -EISDIR;
     if (S_ISDIR(st.st_mode))
         goto fail_open;
+    if (sl_nsys_is_recording(path)) {
+        snprintf(why, why_size,
+                 "%s is a recording of nsys: export it first (nsys export --type sqlite %s)", path,
+                 path);
+        sl_input_close(in);
+        return -EBADMSG;
+    }
     in->status.file_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
     rc = detect(in);
     if (rc)
         goto fail_open;
+    if (in->status.format == SL_INPUT_NSYS) {
+        rc = open_nsys(in, path, why, why_size);
+        if (rc) {
+            sl_input_close(in);
+            return rc;
+        }
+    }
     *out = in;
     return 0;
 
@@ -334,6 +379,7 @@ void sl_input_close(struct sl_input *in)
     if (in->status.format == SL_INPUT_GZIP)
         inflateEnd(&in->gzip);
     ZSTD_freeDStream(in->zstd);
+    sl_nsys_close(in->nsys);
     if (in->fd > STDIN_FILENO)
         close(in->fd);
     free(in);
@@ -346,8 +392,10 @@ void sl_input_get_status(const struct sl_input *in, struct sl_input_status *out)
 
 const char *sl_input_format_name(enum sl_input_format format)
 {
-    static const char *const names[] = {
-        [SL_INPUT_PLAIN] = "plain", [SL_INPUT_GZIP] = "gzip", [SL_INPUT_ZSTD] = "zstd"};
+    static const char *const names[] = {[SL_INPUT_PLAIN] = "plain",
+                                        [SL_INPUT_GZIP] = "gzip",
+                                        [SL_INPUT_ZSTD] = "zstd",
+                                        [SL_INPUT_NSYS] = "nsys"};
 
     return names[format];
 }

@@ -1,9 +1,10 @@
 /*
  * input_file.h - reads the text of a plain or compressed trace file.
  *
- * The first bytes of the file, not its name, show whether it is plain, gzip (any number of members)
- * or zstd (any number of frames). Text is returned as it is decoded. The readable part of a cut or
- * damaged file is returned before its end is reported.
+ * The first bytes of the file, not its name, show whether it is plain, gzip (any number of
+ * members), zstd (any number of frames) or an export of nsys, which is read as a Kineto trace
+ * (nsys_file.h). Text is returned as it is decoded. The readable part of a cut or damaged file is
+ * returned before its end is reported.
  *
  * Threads: one owner. Memory: about 256 KiB, plus the file's zstd window (at most 128 MiB).
  */
@@ -17,7 +18,8 @@
 enum sl_input_format {
     SL_INPUT_PLAIN,
     SL_INPUT_GZIP,
-    SL_INPUT_ZSTD
+    SL_INPUT_ZSTD,
+    SL_INPUT_NSYS
 };
 
 enum sl_input_end {
@@ -58,7 +60,7 @@ size_t sl_input_peek(struct sl_input *in, const char **out);
 
 void sl_input_get_status(const struct sl_input *in, struct sl_input_status *out);
 
-/* "plain", "gzip", "zstd" */
+/* "plain", "gzip", "zstd", "nsys" */
 const char *sl_input_format_name(enum sl_input_format format);
 
 #endif

@@ -203,12 +203,15 @@ static size_t without(const char *name, size_t size, const char *end)
 }
 
 /* Returns the size of the name of a trace (NAMEtrace.json, NAMEtrace_with_counters.json, NAME.et,
- * and each compressed or with .part) without what differs in a copy. Returns 0 for other names. */
+ * and each compressed or with .part; NAME.sqlite of nsys) without what differs in a copy. Returns 0
+ * for other names. */
 static size_t stem_size(const struct search *s, const char *name)
 {
     size_t size = without(name, strlen(name), ".part");
     size_t stem;
 
+    if (without(name, size, ".sqlite") != size)
+        return size; /* a Kineto trace beside it is no copy */
     size = without(name, without(name, size, ".gz"), ".zst");
     stem = without(name, size, ".json");
     if (stem != size) {
