@@ -301,7 +301,8 @@ const struct sl_option sl_config_table[] = {
      FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_NCCL", SL_OPTION_CHOICE, "off", "off, calls",
      "What NCCL 2.28 and later report about collectives, through NCCL's profiler plugin interface "
-     "(docs/nccl.md). A profiler plugin of your own (`NCCL_PROFILER_PLUGIN`) takes precedence. It is "
+     "(docs/nccl.md). A profiler plugin of your own (`NCCL_PROFILER_PLUGIN`) takes precedence. It "
+     "is "
      "off until it has run beside NCCL on several real GPUs.",
      FIELD(nccl), 0, 0, nccl_words, INVALID_IS_DEFAULT},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a new file",

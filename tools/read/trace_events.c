@@ -45,8 +45,8 @@ static int is_range(const struct sl_event *ev)
 }
 
 /* Compares two events by thread, then by start, so that an outer range precedes an inner range. Of
- * two ranges with the same times, the outer one has the lower id of PyTorch's (`correlation`, 0 if it
- * has none), or is the first in the file (`order`). */
+ * two ranges with the same times, the outer one has the lower id of PyTorch's (`correlation`, 0 if
+ * it has none), or is the first in the file (`order`). */
 static int order_by_time(const void *x, const void *y)
 {
     const struct sl_event *a = x, *b = y;
