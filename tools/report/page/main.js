@@ -21,13 +21,13 @@ const GROUPS = [
 /* What the first screen calls the parts. */
 const LOSSES = {
     "kernel-gaps": "Kernel gaps",
-    transfer: "Communication",
-    waiting: "Rank late",
-    copy: "Copies",
-    sync: "CPU waits",
+    transfer: "Transfer",
+    waiting: "Waiting",
+    copy: "Copy",
+    sync: "Sync",
     cpu: "CPU late",
-    loader: "Data loading",
-    launch: "Launch latency",
+    loader: "Data loader",
+    launch: "Launch",
     queued: "Queued",
     unknown: "Unknown",
 };
