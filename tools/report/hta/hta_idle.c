@@ -80,7 +80,7 @@ static int launch_time(const struct sl_hta_rank *r, const struct sl_hta_row *row
 static int cause_of(const struct sl_hta_rank *r, const struct sl_hta_row *row, int64_t before_end,
                     double delay)
 {
-    int64_t launch;
+    int64_t launch = 0;
 
     if (launch_time(r, row, &launch) && launch > before_end)
         return HOST_WAIT;
