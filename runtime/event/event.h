@@ -83,8 +83,8 @@ enum sl_event_kind {
     /* from a forward to a backward operator with the same sequence number; also uses `arrow` */
     SL_EV_FLOW_BACK,
 
-    /* What a launching call and its kernel do, as NCCL reports it. Pushed before the call's event.
-     * Uses correlation, start_ns and end_ns (of the call), name (interned JSON members) and
+    /* The work of a launching call and its kernel, as NCCL reports it. Pushed before the call's
+     * event. Uses correlation, start_ns and end_ns (of the call), name (interned JSON members) and
      * `u.collective`. */
     SL_EV_COLLECTIVE,
 

@@ -20,7 +20,7 @@ enum {
 
 struct sl_launches;
 
-/* What the kernels of a span do. */
+/* The work of the kernels of a span. */
 struct sl_launch_about {
     uint32_t text;   /* interned JSON members; 0: not known */
     uint32_t thread; /* the span's thread */

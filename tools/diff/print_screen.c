@@ -21,45 +21,13 @@
 #define NOTE_LINES  6
 #define ROWS        12
 
-/* Text that is printed when its number of lines is known. */
-struct piece {
-    FILE *f;
-    char *text;
-    size_t size;
-};
-
-static FILE *piece_begin(struct piece *p)
-{
-    *p = (struct piece){.f = NULL};
-    return p->f = open_memstream(&p->text, &p->size);
-}
-
-/* Returns the number of lines. */
-static size_t piece_end(struct piece *p)
-{
-    size_t lines = 0;
-
-    if (!p->f || fclose(p->f) != 0)
-        return 0;
-    for (size_t i = 0; i < p->size; i++)
-        lines += p->text[i] == '\n';
-    return lines;
-}
-
-static void piece_put(FILE *f, struct piece *p)
-{
-    if (p->text)
-        fwrite(p->text, 1, p->size, f);
-    free(p->text);
-}
-
 static void put_sentence(FILE *f, const struct sl_diff *d)
 {
-    struct piece p;
+    struct sl_piece p;
 
-    if (piece_begin(&p))
+    if (sl_piece_begin(&p))
         sl_diff_print_sentence(p.f, d);
-    piece_end(&p);
+    sl_piece_end(&p);
     if (p.text)
         sl_screen_lines(f, 1, p.text);
     free(p.text);
@@ -189,17 +157,17 @@ static void put_changes(FILE *f, const struct sl_diff *d, size_t lines)
     fprintf(f, "\n %-*s%10s%11s%12s\n", NAME_WIDTH + 22, "largest changes", "A", "B", "change");
     lines -= 2;
     for (; put < count && put < ROWS; put++) {
-        struct piece p;
+        struct sl_piece p;
         size_t size;
 
-        if (piece_begin(&p))
+        if (sl_piece_begin(&p))
             put_row(p.f, d, row[put]);
-        size = piece_end(&p);
+        size = sl_piece_end(&p);
         if (size + 1 > lines) {
             free(p.text);
             break;
         }
-        piece_put(f, &p);
+        sl_piece_put(f, &p);
         lines -= size;
     }
     if (put < count)
@@ -214,39 +182,39 @@ end:
 static void put_notes(FILE *f, const struct sl_diff *d)
 {
     size_t left = NOTE_LINES;
-    struct piece notes;
+    struct sl_piece notes;
     char *next;
 
-    if (piece_begin(&notes))
+    if (sl_piece_begin(&notes))
         sl_diff_print_notes(notes.f, d);
-    piece_end(&notes);
+    sl_piece_end(&notes);
     for (char *line = notes.text; line && *line; line = next) {
-        struct piece p;
+        struct sl_piece p;
         size_t size;
 
         next = strchr(line, '\n');
         if (!next)
             break;
         *next++ = '\0';
-        if (piece_begin(&p))
+        if (sl_piece_begin(&p))
             sl_screen_lines(p.f, 1, line);
-        size = piece_end(&p);
+        size = sl_piece_end(&p);
         if (size > left) {
             free(p.text);
             continue;
         }
         left -= size;
-        piece_put(f, &p);
+        sl_piece_put(f, &p);
     }
     free(notes.text);
 }
 
 void sl_diff_print_screen(FILE *f, const struct sl_diff *d)
 {
-    struct piece top, bottom;
+    struct sl_piece top, bottom;
     size_t used = 0;
 
-    if (piece_begin(&top)) {
+    if (sl_piece_begin(&top)) {
         put_side(top.f, d, 0);
         put_side(top.f, d, 1);
         fputs("\n", top.f);
@@ -256,16 +224,16 @@ void sl_diff_print_screen(FILE *f, const struct sl_diff *d)
             put_parts(top.f, d);
         }
     }
-    used += piece_end(&top);
-    if (piece_begin(&bottom)) {
+    used += sl_piece_end(&top);
+    if (sl_piece_begin(&bottom)) {
         fputs("\n", bottom.f);
         put_notes(bottom.f, d);
         fputs(" more: --only kernels,operators,launches,waits,collectives,parts,steps | --json\n",
               bottom.f);
     }
-    used += piece_end(&bottom);
-    piece_put(f, &top);
+    used += sl_piece_end(&bottom);
+    sl_piece_put(f, &top);
     if (d->has_gpu[0] && d->has_gpu[1])
         put_changes(f, d, used < LINES ? LINES - used : 0);
-    piece_put(f, &bottom);
+    sl_piece_put(f, &bottom);
 }

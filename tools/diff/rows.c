@@ -24,7 +24,7 @@ enum {
     WORK
 };
 
-/* What the walks find under one key. */
+/* The findings of the walks under one key. */
 struct item {
     uint64_t ns[2];
     uint64_t count[2];

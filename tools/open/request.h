@@ -22,8 +22,8 @@ struct sl_open_request {
 };
 
 /* Reads the head of a request for the file `name`. A page of another site may reach a server of
- * this machine by a name of its own (DNS rebinding), and may then read the answer. So requests
- * whose Host is not this machine are unknown. */
+ * this machine by a name of its own (DNS rebinding), and may then read the answer. So a request
+ * is unknown if its Host is not this machine. */
 struct sl_open_request sl_open_request_parse(const char *text, size_t size, const char *name);
 
 #endif

@@ -12,7 +12,7 @@
 struct sl_open_file {
     const char *path, *name; /* the name in the address: letters, digits, '.', '_' and '-' */
     uint64_t sent_bytes;     /* set by the server: what the last complete fetch sent */
-    char trouble[256];       /* what is wrong with the file; "" if nothing is */
+    char trouble[256];       /* the fault of the file; "" if it has none */
 };
 
 /* Listens on 127.0.0.1. *port 0 becomes a free one. Returns a descriptor or a negative errno. */

@@ -56,7 +56,7 @@ struct sl_nsys_context {
     uint32_t process, context, device;
 };
 
-/* What the rows need besides themselves. */
+/* The facts that the rows need besides themselves. */
 struct sl_nsys {
     sqlite3 *db;
     sqlite3_stmt *string; /* the text of a string id */

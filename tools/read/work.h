@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* What a GPU operation does. Communication is told by the kernel's name. */
+/* The kind of work of a GPU operation. Communication is told by the kernel's name. */
 enum sl_work {
     SL_WORK_COMPUTE,
     SL_WORK_COMMUNICATION,

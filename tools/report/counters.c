@@ -14,7 +14,7 @@
 #define KINDS_MAX 64
 #define SERIES    100 /* series that have all their points */
 
-/* What the key of an operation is found with. */
+/* The facts from which the key of an operation is made. */
 struct keys {
     const struct sl_report *report;
     const struct sl_recording *recording;

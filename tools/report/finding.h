@@ -50,7 +50,8 @@ struct sl_report_findings {
     char launches[SL_FINDING_TEXT]; /* whether launches come in time; "" without steps */
     char covered[SL_FINDING_TEXT];  /* how much of the recording the steps are; "" if it is most */
     char note[SL_NOTES_MAX][SL_FINDING_TEXT];
-    char lack[SL_LACKS_MAX][SL_FINDING_TEXT]; /* what the recording lacks, and which has it */
+    char lack[SL_LACKS_MAX]
+             [SL_FINDING_TEXT]; /* facts that the recording lacks, and which recording has them */
     size_t notes, lacks;
 };
 

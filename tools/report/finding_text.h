@@ -26,7 +26,7 @@ enum {
     SL_CAUSE_OTHER
 };
 
-/* What is known of a loss besides the finding. */
+/* The facts about a loss besides the finding. */
 struct sl_loss {
     const struct sl_report *report;
     const struct sl_report_time *time; /* of all devices */

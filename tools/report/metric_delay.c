@@ -49,7 +49,7 @@ static void find_first(const struct sl_report *report, const struct sl_recording
 
         if (!op->launch || !sl_report_counts_op(report, r, op))
             continue;
-        /* What is not the first in a range is not the first around it either. */
+        /* An operation that is not the first in a range is not the first around it either. */
         for (uint32_t at = r->launch[op->launch - 1].range;
              at && (!first[at] || launch_ns(r, i) < launch_ns(r, first[at]));
              at = r->range[at - 1].around)

@@ -37,7 +37,7 @@ static const struct sl_column columns[] = {
     {NULL, SL_COLUMN_TEXT, NULL},
 };
 
-/* What the matched collectives say. */
+/* The sums over the matched collectives. */
 struct facts {
     struct sl_sums own;  /* by rank: how long it waited; `bytes` counts those that it began last */
     struct sl_sums late; /* by rank: how long each other rank waited for it, in each collective */

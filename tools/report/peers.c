@@ -141,7 +141,7 @@ void sl_peers_free(struct sl_peers *p)
     *p = (struct sl_peers){0};
 }
 
-/* What one match needs. */
+/* The arguments of one match. */
 struct match {
     const struct sl_recordings *all;
     struct sl_clocks *clocks;

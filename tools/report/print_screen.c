@@ -140,21 +140,13 @@ static void put_kernels(FILE *f, const struct sl_report *report,
 
 /* ---- all of it ---- */
 
-/* A piece of the screen. */
-struct piece {
-    FILE *f;
-    char *text;
-    size_t size;
-};
-
-static FILE *piece_begin(struct piece *p)
+FILE *sl_piece_begin(struct sl_piece *p)
 {
-    *p = (struct piece){.f = NULL};
+    *p = (struct sl_piece){.f = NULL};
     return p->f = open_memstream(&p->text, &p->size);
 }
 
-/* Returns the number of lines. */
-static size_t piece_end(struct piece *p)
+size_t sl_piece_end(struct sl_piece *p)
 {
     size_t lines = 0;
 
@@ -165,7 +157,7 @@ static size_t piece_end(struct piece *p)
     return lines;
 }
 
-static void piece_put(FILE *f, struct piece *p)
+void sl_piece_put(FILE *f, struct sl_piece *p)
 {
     if (p->text)
         fwrite(p->text, 1, p->size, f);
@@ -178,13 +170,13 @@ static void put_sentence(FILE *f, const struct sl_report *report,
                          void (*print)(FILE *f, const struct sl_report *report,
                                        const struct sl_report_findings *findings))
 {
-    struct piece p;
+    struct sl_piece p;
 
-    if (piece_begin(&p)) {
+    if (sl_piece_begin(&p)) {
         fprintf(p.f, *title ? "%s: " : "%s", title);
         print(p.f, report, findings);
     }
-    piece_end(&p);
+    sl_piece_end(&p);
     if (p.text)
         sl_screen_lines(f, *title == '\0', p.text);
     free(p.text);
@@ -237,17 +229,17 @@ static size_t put_findings(FILE *f, const struct sl_report *report,
 
     sl_screen_count(report, &ranks, &devices);
     for (size_t i = 0; i < findings->count && i < FINDINGS; i++) {
-        struct piece p;
+        struct sl_piece p;
         size_t size;
 
-        if (piece_begin(&p))
+        if (sl_piece_begin(&p))
             put_finding(p.f, &findings->of[i], i + 1, ranks, sl_report_has_steps(report));
-        size = piece_end(&p);
+        size = sl_piece_end(&p);
         if (size > lines) {
             free(p.text);
             break;
         }
-        piece_put(f, &p);
+        sl_piece_put(f, &p);
         lines -= size;
     }
     return lines;
@@ -257,26 +249,26 @@ void sl_report_print_screen(FILE *f, const struct sl_report *report,
                             const struct sl_report_findings *findings)
 {
     size_t used = 0, kernels, left;
-    struct piece top, middle = {NULL}, bottom = {NULL};
+    struct sl_piece top, middle = {NULL}, bottom = {NULL};
 
-    if (piece_begin(&top))
+    if (sl_piece_begin(&top))
         put_top(top.f, report, findings);
-    used += piece_end(&top);
+    used += sl_piece_end(&top);
     if (findings->time.length_ns) {
-        if (piece_begin(&middle))
+        if (sl_piece_begin(&middle))
             sl_screen_ranks(middle.f, report, findings);
-        used += piece_end(&middle);
-        if (piece_begin(&bottom))
+        used += sl_piece_end(&middle);
+        if (sl_piece_begin(&bottom))
             put_bottom(bottom.f, findings);
-        used += piece_end(&bottom);
+        used += sl_piece_end(&bottom);
     }
-    piece_put(f, &top);
+    sl_piece_put(f, &top);
     left = LINES > used ? LINES - used : 0;
     kernels = left >= FINDING_LINES + KERNEL_LINES ? KERNEL_LINES : 0;
     left = put_findings(f, report, findings, left - kernels);
-    piece_put(f, &middle);
+    sl_piece_put(f, &middle);
     if (findings->time.length_ns && kernels)
         put_kernels(f, report, findings,
                     left + KERNELS_MIN < KERNELS ? left + KERNELS_MIN : KERNELS);
-    piece_put(f, &bottom);
+    sl_piece_put(f, &bottom);
 }

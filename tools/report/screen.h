@@ -27,6 +27,20 @@ static inline double sl_screen_percent(uint64_t part, uint64_t of)
 /* Prints a text in lines of the full width, the first after `indent` spaces. */
 void sl_screen_lines(FILE *f, int indent, const char *text);
 
+/* Text that is printed once its number of lines is known. */
+struct sl_piece {
+    FILE *f;
+    char *text;
+    size_t size;
+};
+
+/* Returns the stream to print the text to, or NULL if there is no memory. */
+FILE *sl_piece_begin(struct sl_piece *p);
+/* Ends the text. Returns its number of lines. */
+size_t sl_piece_end(struct sl_piece *p);
+/* Prints the text and frees it. */
+void sl_piece_put(FILE *f, struct sl_piece *p);
+
 /* Prints where a step went, for each device. */
 void sl_screen_ranks(FILE *f, const struct sl_report *report,
                      const struct sl_report_findings *findings);

@@ -28,7 +28,7 @@ struct sl_series {
     size_t begins, ends, begin_slots, end_slots;
 };
 
-/* What comes first of several changes at one time. */
+/* The first of several changes at one time. */
 enum sl_series_order {
     SL_SERIES_BEGINS_FIRST,
     SL_SERIES_ENDS_FIRST

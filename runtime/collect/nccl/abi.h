@@ -24,7 +24,7 @@ enum {
     SL_NCCL_KERNEL_LAUNCH = 1 << 11,
 };
 
-/* What NCCL reports when an event starts. The texts belong to NCCL. */
+/* The facts that NCCL reports when an event starts. The texts belong to NCCL. */
 struct sl_nccl_descriptor {
     union {
         uint8_t type_v4;

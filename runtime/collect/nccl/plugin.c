@@ -45,7 +45,7 @@ struct comm {
 
 struct copy {
     int *_Atomic mask; /* NULL: the entry is free */
-    _Atomic int bits;  /* what this copy is asked for inside windows */
+    _Atomic int bits;  /* events that this copy is asked for inside windows */
 };
 
 static struct {

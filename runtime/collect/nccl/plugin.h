@@ -51,7 +51,7 @@ struct sl_nccl_event {
 
 _Static_assert(sizeof(struct sl_nccl_event) % 16 == 0, "records have pairs of words");
 
-/* What `init` said about a communicator. */
+/* The facts that `init` got about a communicator. */
 struct sl_nccl_comm {
     uint64_t hash;
     uint32_t name; /* number of a text; 0: the program gave none */

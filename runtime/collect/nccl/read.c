@@ -323,7 +323,7 @@ static void take_task(struct sl_nccl_read *r, uint32_t thread, const struct sl_n
         r->lost++;
         return;
     }
-    if (!k->tasks++) { /* what was guessed is replaced */
+    if (!k->tasks++) { /* replaces the guess */
         k->calls = 0;
         k->bytes = 0;
         k->is_mixed = 0;

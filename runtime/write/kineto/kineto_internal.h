@@ -111,7 +111,7 @@ struct sl_kineto_comm {
     uint32_t seq, batch;
 };
 
-/* What NCCL reported about a launching call. */
+/* NCCL's report about a launching call. */
 struct sl_kineto_collective {
     uint64_t correlation, number;
     uint32_t text; /* interned JSON members */

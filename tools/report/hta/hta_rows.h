@@ -24,7 +24,7 @@
 
 #include "report/report.h"
 
-/* What a name says about a GPU row. The order is that of HTA's labels for work that overlaps. */
+/* The class of a GPU row by its name. The order is that of HTA's labels for work that overlaps. */
 enum sl_hta_work {
     SL_HTA_COMPUTATION,
     SL_HTA_COMMUNICATION,
@@ -32,7 +32,7 @@ enum sl_hta_work {
     SL_HTA_OTHER,
 };
 
-/* What else a name says. */
+/* Further facts that a name tells. */
 enum sl_hta_name {
     SL_HTA_WORK_MASK = 3,            /* enum sl_hta_work */
     SL_HTA_QUEUES = 1 << 2,          /* a call that lengthens a queue */

@@ -213,7 +213,7 @@ static size_t move_below(struct tree *t, const struct lane *from, uint32_t to)
 
 /* Moves the outermost rows of the backward pass below the rows of the other thread whose names
  * begin so. When no outermost row is left, HTA makes each further row its own parent, and loses
- * what is below. Returns 1 if there are such rows. */
+ * the rows below. Returns 1 if there are such rows. */
 static int link_below(struct tree *t, const struct lane *forward, const struct lane *backward,
                       const char *name)
 {
