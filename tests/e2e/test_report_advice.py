@@ -5,7 +5,7 @@ import pytest
 
 from edges_tool import launch, operation, row, write
 from test_report import cpu_op, nccl, rank_trace, report, step, table
-from test_report_numbers import many_ranks, screen
+from test_report_numbers import many_ranks, screen, wait_at
 
 
 def finding(found: dict, name: str) -> dict:
@@ -78,6 +78,11 @@ def test_the_cpu_is_late_inside_a_call(tmp_path):
     late = finding(report(write(tmp_path / "t.json", rows)), "cpu-late")
     assert late["text"] == "inside cudaMemcpyAsync the CPU makes no launch for 500 us, 1.0 times a step"
     assert "pin_memory=True" in late["advice"] and late["where"]["call"] == "cudaMemcpyAsync"
+    rows += [each for n in range(3) for each in wait_at(100 + n, 1000 * n + 540, 5, "/a/train.py:9 main")]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"traceEvents": rows, "syncline": {"version": "0.1.0"}}))
+    late = finding(report(path), "cpu-late")
+    assert late["where"]["line"] == 9 and "inside cudaMemcpyAsync (near train.py:9 main)" in late["text"]
 
 
 @pytest.mark.parametrize("slow, has_steps, expected", [

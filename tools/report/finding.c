@@ -225,10 +225,11 @@ static void set_place(const struct sl_report *report, struct sl_report_finding *
     f->line = cause->key[SL_CAUSE_LINE];
     f->place = cause->key[SL_CAUSE_PLACE];
     f->call = cause->key[SL_CAUSE_CALL];
-    if (!f->line &&
-        ((f->part == SL_PART_CPU && !cause->key[SL_CAUSE_OTHER]) || f->part == SL_PART_LAUNCH ||
-         f->part == SL_PART_LOADER || f->part == SL_PART_QUEUED))
-        f->line = sl_near_line(report, f->part, f->place, f->call, &f->near);
+    if (!f->line && (f->part == SL_PART_CPU || f->part == SL_PART_LAUNCH ||
+                     f->part == SL_PART_LOADER || f->part == SL_PART_QUEUED))
+        f->line =
+            sl_near_line(report, f->part, f->part == SL_PART_CPU && cause->key[SL_CAUSE_OTHER],
+                         f->place, f->call, &f->near);
 }
 
 /* Finds the part in which the late rank spends more than all ranks on the mean, and its place. */

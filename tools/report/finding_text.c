@@ -193,7 +193,7 @@ static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss 
     char number[32], late[16];
     int is_inside = loss->cause && loss->cause->key[SL_CAUSE_OTHER];
 
-    if (is_inside && strcmp(where, call) != 0)
+    if (is_inside && f->place)
         snprintf(before, sizeof(before), "inside %s, %s", call, where);
     else
         snprintf(before, sizeof(before), "%s %s", is_inside ? "inside" : "before", where);

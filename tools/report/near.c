@@ -51,15 +51,17 @@ static struct nearest find(const struct sl_recording *r, const struct sl_report_
 }
 
 static void add_recording(const struct sl_report *report, size_t at, enum sl_part part,
-                          uint32_t place, uint32_t name, struct sl_sums *lines)
+                          int is_inside, uint32_t place, uint32_t name, struct sl_sums *lines)
 {
     const struct sl_recording *r = &report->recordings.of[at];
     const struct sl_parts *p = &report->parts[at];
 
     for (size_t i = 0; i < p->gaps; i++) {
         const struct sl_gap *gap = &p->gap[i];
-        const struct sl_report_launch *l =
-            gap->next && gap->next->launch ? &r->launch[gap->next->launch - 1] : NULL;
+        const struct sl_report_launch *l = is_inside ? gap->call
+                                           : gap->next && gap->next->launch
+                                               ? &r->launch[gap->next->launch - 1]
+                                               : NULL;
         struct nearest found;
 
         if (!l || l->line || l->place != place || l->name != name || !gap->part_ns[part] ||
@@ -69,20 +71,20 @@ static void add_recording(const struct sl_report *report, size_t at, enum sl_par
         if (found.site) {
             const uint32_t key[SL_SUM_KEYS] = {found.site->line, found.near};
 
-            sl_sums_add(lines, key, gap->part_ns[part]);
+            sl_sums_add(lines, key, is_inside ? gap->call_ns : gap->part_ns[part]);
         }
     }
 }
 
-uint32_t sl_near_line(const struct sl_report *report, enum sl_part part, uint32_t place,
-                      uint32_t name, enum sl_near *near)
+uint32_t sl_near_line(const struct sl_report *report, enum sl_part part, int is_inside,
+                      uint32_t place, uint32_t name, enum sl_near *near)
 {
     struct sl_sums lines = {0};
     uint32_t line = 0;
 
     *near = SL_NEAR_AT;
     for (size_t at = 0; at < report->recordings.count; at++)
-        add_recording(report, at, part, place, name, &lines);
+        add_recording(report, at, part, is_inside, place, name, &lines);
     sl_sums_sort(&lines);
     if (lines.count) {
         line = lines.sum[0].key[0];

@@ -22,9 +22,9 @@ const char *sl_near_name(enum sl_near near);
 
 /* Looks at all gaps with time in `part` that ended with a launch of this place and name, in the
  * chosen steps. For each, takes the site of the same step that is nearest in time, if possible
- * of the same thread.
- * Returns the line with most idle time, or 0 if there is none. Sets *near. */
-uint32_t sl_near_line(const struct sl_report *report, enum sl_part part, uint32_t place,
-                      uint32_t name, enum sl_near *near);
+ * of the same thread. With `is_inside`, the gaps count that the thread spent in a call of this
+ * place and name. Returns the line with most idle time, or 0 if there is none. Sets *near. */
+uint32_t sl_near_line(const struct sl_report *report, enum sl_part part, int is_inside,
+                      uint32_t place, uint32_t name, enum sl_near *near);
 
 #endif
