@@ -198,7 +198,7 @@ cupti_versions() {
 
 # The log lists the observers that were built.
 observers() {
-    python_hook/build_observers.sh --out build/test-observers
+    CXXFLAGS=-Werror python_hook/build_observers.sh --out build/test-observers
 }
 
 coverage() {
