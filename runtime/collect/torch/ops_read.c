@@ -14,6 +14,7 @@
 #include "base/pages.h"
 #include "collect/python/frames.h"
 #include "collect/torch/batches.h"
+#include "collect/torch/functions.h"
 #include "collect/torch/ops_abi.h"
 #include "event/collective_args.h"
 #include "event/op_detail.h"
@@ -110,7 +111,7 @@ static uint32_t line_of(struct sl_torch_ops_read *r, uint32_t line)
 /* Copies the JSON members of a collective to `out`, and adds syncline's members and the Python line
  * as far as there is room. */
 static void add_members(const struct sl_torch_ops_read *r, struct sl_op_detail *detail, char *out,
-                        uint32_t line)
+                        uint32_t line, const char *function)
 {
     struct sl_collective_args told = sl_collective_args_of(detail);
     size_t used = detail->more_length + detail->inputs_length, length = 0;
@@ -120,7 +121,7 @@ static void add_members(const struct sl_torch_ops_read *r, struct sl_op_detail *
     if (used + SL_COLLECTIVE_MEMBERS_MOST > PARTS_MOST)
         return;
     memcpy(out, detail->more, detail->more_length);
-    at = sl_collective_put_members(at, &told);
+    at = sl_collective_put_members(at, &told, function);
     used = (size_t)(at - out) + detail->inputs_length;
     if (text && used + SL_JSON_ESCAPE_MAX * length + SOURCE_MORE <= PARTS_MOST) {
         at = SL_JSON_LITERAL(at, ",\"source\":\"");
@@ -165,7 +166,7 @@ static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *
         return 0;
     if (as->is_collective && from->more_length) {
         as->seq = take_seq(&detail);
-        add_members(r, &detail, members, as->line);
+        add_members(r, &detail, members, as->line, sl_torch_function_name(from->function));
     }
     r->lost.inputs += from->was_cut;
     id = sl_intern_put(r->opt.details, r->detail, sl_op_detail_pack(r->detail, &detail));
