@@ -13,6 +13,7 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/profiler/util.h>
 
@@ -317,11 +318,24 @@ int64_t number_of(const at::RecordFunction &fn)
     return 0;
 }
 
+/* Returns the thread's current CUDA device, or -1. */
+int current_device()
+{
+    if (!c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA))
+        return -1;
+    return c10::impl::getDeviceGuardImpl(c10::DeviceType::CUDA)->getDevice().index();
+}
+
 /* Adds torch.profiler's members for a collective. Unlike torch.profiler, this escapes texts,
- * because the program chooses the names of groups. The number comes first, so that the library can
- * remove it. `Comms Id` is a hash of the number, which would make each text different. */
+ * because the program chooses the names of groups. The device and the number come first, so that
+ * the library can remove them. `Comms Id` is a hash of the number, which would make each text
+ * different. */
 void add_collective(std::string &more, const at::RecordFunction &fn)
 {
+    const int device = current_device();
+
+    if (device >= 0)
+        add(more, "Device", std::to_string(device));
     const auto members = torch::profiler::impl::saveNcclMeta(fn);
     const auto seq = members.find("Seq");
     int64_t number = number_of(fn);
