@@ -335,3 +335,20 @@ def test_only_calls_between_nodes(tmp_path, monkeypatch, hosts, header):
     out, err = run("collectives", "--json", *paths)
     assert {(row["call"], row["bytes_from"]) for row in json.loads(out)["collectives"]} == every
     assert "SYNCLINE_COLLECTIVES=some is not valid" in one_line(err)
+
+
+def test_a_group_of_many_ranks_is_whole(tmp_path):
+    """PyTorch cuts the ranks in a row after 30. The header has all of them."""
+    ranks = [n * n for n in range(40)]
+    cut = f"[{', '.join(map(str, ranks[:30]))}, ...]"
+    info = {"backend": "nccl", "world_size": 1600, "pg_config": [{"pg_name": "7", "pg_desc": "squares", "ranks": ranks}]}
+    paths = []
+    for rank in ranks:
+        rows = nccl(1, 10, 50, name="broadcast", ranks=ranks, number=1, **{
+            "Process Group Name": "7", "Process Group Ranks": cut, "Process Group Description": "squares", "Rank": 35})
+        paths.append(write(tmp_path, rank, rows, host_name="node"))
+        trace = {**json.loads(paths[-1].read_text()), "distributedInfo": {**info, "rank": rank}}
+        paths[-1].write_text(json.dumps(dict(sorted(trace.items(), key=lambda member: member[0] == "traceEvents"))))
+    found = collectives(*paths)
+    assert found["groups"] == [{"description": "squares", "ranks": ranks, "is_timed": True}]
+    assert (found["matched"], found["not_recorded"]) == (1, 0)
