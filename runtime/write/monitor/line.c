@@ -12,10 +12,11 @@
 #include "event/collective.h"
 #include "event/collective_args.h"
 
-#define SECOND_NS  1000000000ull
-#define TEXT_MOST  1024u /* longest text of other members, in bytes */
-#define RANKS_MOST (SL_MONITOR_LINE_MOST / 2)
-#define RANK_MOST  (1u << 20)
+#define SECOND_NS    1000000000ull
+#define TEXT_MOST    1024u /* longest text of other members, in bytes */
+#define RANKS_MOST   (SL_MONITOR_LINE_MOST / 2)
+#define RANK_MOST    (1ll << 20)
+#define ELEMENTS_MAX (1ll << 48)
 
 /* ---- lists of numbers, such as "[0, 1, 2]" ---- */
 
@@ -28,7 +29,7 @@ static int next_number(struct sl_collective_text *list, int64_t *number)
         at++;
     if (at == end || !isdigit((unsigned char)*at))
         return 0;
-    for (*number = 0; at < end && isdigit((unsigned char)*at) && *number < 1ll << 48; at++)
+    for (*number = 0; at < end && isdigit((unsigned char)*at) && *number < ELEMENTS_MAX; at++)
         *number = *number * 10 + (*at - '0');
     list->size = (size_t)(end - at);
     list->data = at;
@@ -99,7 +100,8 @@ static int next_rank(const struct group *g, struct sl_collective_text *rest, int
 {
     if (g->list.data)
         return next_number(rest, rank);
-    if (g->start < 0 || g->stride <= 0 || i >= g->size || i >= RANK_MOST)
+    if (g->start < 0 || g->start > RANK_MOST || g->stride <= 0 || g->stride > RANK_MOST ||
+        i >= g->size || i >= RANK_MOST)
         return 0;
     *rank = g->start + i * g->stride;
     return 1;
@@ -182,24 +184,32 @@ static int64_t own_part(const struct sl_op_detail *detail, const struct group *g
     return g->size > 0 ? elements / g->size : 0;
 }
 
+/* Returns the elements of the ranks other than the root, or -1. */
+static int64_t other_parts(int64_t part, const struct group *g)
+{
+    return part >= 0 && part <= ELEMENTS_MAX && g->size > 0 && g->size <= RANK_MOST
+               ? part * (g->size - 1)
+               : -1;
+}
+
 /* Returns the bytes that monitor_collectives.py reports, or -1. */
 static int64_t bytes_of(const struct sl_collective_args *told, enum sl_collective_type type,
                         const struct sl_op_detail *detail, const struct group *g, int64_t rank)
 {
     unsigned bytes = sl_collective_dtype_bytes(sl_collective_dtype_number(told->dtype));
-    int64_t elements = told->elements, others = g->size > 0 ? g->size - 1 : 0;
+    int64_t elements = told->elements;
 
     if (type == SL_COLLECTIVE_BARRIER)
         return 1;
     if (type == SL_COLLECTIVE_ALL_GATHER || type == SL_COLLECTIVE_REDUCE_SCATTER)
         elements = told->out_elements;
     else if (type == SL_COLLECTIVE_GATHER)
-        elements = told->elements < 0 ? -1 : told->elements * others;
+        elements = other_parts(told->elements, g);
     else if (type == SL_COLLECTIVE_SCATTER)
-        elements = told->out_elements < 0 ? -1 : told->out_elements * others;
+        elements = other_parts(told->out_elements, g);
     else if (type == SL_COLLECTIVE_ALL_TO_ALL && elements > 0)
         elements -= own_part(detail, g, rank, elements);
-    return bytes && elements >= 0 && elements <= 1ll << 48 ? elements * bytes : -1;
+    return bytes && elements >= 0 && elements <= ELEMENTS_MAX ? elements * bytes : -1;
 }
 
 /* ---- the line ---- */

@@ -118,6 +118,30 @@ static void a_huge_group_has_no_list(void **state)
     assert_null(strstr(text, "group_ranks"));
 }
 
+/* Numbers that no job has. The sanitizers watch. */
+static void absurd_numbers_are_not_known(void **state)
+{
+    const struct sl_monitor_who who = {
+        .rank = 0, .local_ranks = INT32_MAX, .is_crossnode = 0, .groups = "{", .groups_length = 1};
+    static const char *const calls[][2] = {{"allreduce", "all_reduce"},
+                                           {"gather", "gather"},
+                                           {"scatter", "scatter"},
+                                           {"all_to_allv", "all_to_all_single"},
+                                           {"send", "isend"}};
+    static const char huge[] = "999999999999999999";
+    char members[1024];
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+        snprintf(members, sizeof(members),
+                 "\"Collective name\":\"%s\",\"Call\":\"%s\",\"dtype\":\"Double\","
+                 "\"In msg nelems\":%s,\"Out msg nelems\":%s,\"Group size\":%s,\"Rank\":0,"
+                 "\"Global rank start\":0,\"Global rank stride\":%s,\"Dst Rank\":%s,"
+                 "\"In split size\":\"[%s, %s]\"",
+                 calls[i][0], calls[i][1], huge, huge, huge, huge, huge, huge, huge);
+        assert_null(strstr(line_of(&who, members), "message_size"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +150,7 @@ int main(void)
         cmocka_unit_test(an_all_to_all_is_without_the_own_part),
         cmocka_unit_test(calls_between_nodes),
         cmocka_unit_test(a_huge_group_has_no_list),
+        cmocka_unit_test(absurd_numbers_are_not_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
