@@ -70,7 +70,8 @@ def test_the_commands_of_the_page_work(torch):
     """Runs the commands of the page, and compares its example with what is printed."""
     page = (harness.REPO / "docs" / "from-monitor-collectives.md").read_text()
     commands = "".join(re.findall("```sh\n(.*?)```", page, re.DOTALL))
-    examples = [json.loads(line) for line in page.splitlines() if line.startswith('{"name"')]
+    examples = [json.loads(text) for text in re.findall(r'^{"name".*?}$', page, re.DOTALL | re.MULTILINE)]
+    assert len(examples) == 2
     program = torch.tmp / "train.py"
     # The simulated GPU broadcasts no sizes, so that the ranks would not agree about the bytes of the object list.
     program.write_text((JOBS / "calls.py").read_text().replace('dist.broadcast_object_list([{"a": 1}], src=0)', "pass"))
