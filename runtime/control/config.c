@@ -501,11 +501,11 @@ static void read_monitors(struct sl_config *out, char *const *environment, int m
         for (size_t j = 0; j <= size; j++)
             value[j] = (char)tolower((unsigned char)theirs[j]);
         if (sl_config_read_option(find_option(names[i][0]), value, out) == 0)
-            length += (size_t)snprintf(used + length, sizeof(used) - length, "%s%s as %s",
+            length += (size_t)snprintf(used + length, sizeof(used) - length, "%s%s is used as %s",
                                        length ? ", " : "", names[i][1], names[i][0]);
     }
     if (length && may_speak)
-        sl_log(SL_LOG_INFO, "used: %s", used);
+        sl_log(SL_LOG_INFO, "%s", used);
 }
 
 void sl_config_read(struct sl_config *out, char *const *environment)

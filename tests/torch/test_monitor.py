@@ -4,10 +4,12 @@ import json
 import os
 import pathlib
 import re
+import sys
 
 import harness
 import pytest
 from conftest import JOBS
+from test_ranks import per_rank
 from tiers import full_but
 
 UNDER = pathlib.Path(__file__).with_name("under_monitor.py")
@@ -62,8 +64,8 @@ def test_prints_what_monitor_collectives_prints(torch, ranks, mode, per_node):
     singles = [[one["message_size"] for one in found[0] if one["name"] == "all_to_all_single"] for found in (ours, theirs)]
     assert list(map(type, singles[0])) == [int, int] and list(map(type, singles[1])) == [float, float]
     assert "Num p2p ops in batch" not in run.stdout
-    assert "used: TORCH_DISTRIBUTED_TRACING as SYNCLINE_COLLECTIVES, " \
-           "TORCH_DISTRIBUTED_TRACING_PRINT as SYNCLINE_COLLECTIVES_PRINT" in run.stderr
+    assert "TORCH_DISTRIBUTED_TRACING is used as SYNCLINE_COLLECTIVES, " \
+           "TORCH_DISTRIBUTED_TRACING_PRINT is used as SYNCLINE_COLLECTIVES_PRINT" in run.stderr
 
 
 def test_the_commands_of_the_page_work(torch):
@@ -99,7 +101,7 @@ def test_known_differences(torch):
     assert [one["message_size"] for one in coalesced] == [40, 40]
     assert ours[0][1]["message_size"] == 80 and ours[0][1]["name"] == "all_reduce"
     # The other program prints a recv() from any rank before NCCL refuses it.
-    assert received["name"] == "recv" and "peer_rank" not in received and "recv:" in run.stdout
+    assert received["name"] == "recv" and "peer_rank" not in received and "recv:" in run.stderr
     assert len(ours[0]) == 2
 
 
@@ -107,3 +109,27 @@ def test_known_differences(torch):
 def test_none_prints_nothing(torch):
     run = torch.ranks("monitored", 2, collectives="none", collectives_print="1")
     assert run.status == 0 and '{"name"' not in run.stdout
+
+
+# Runs a command whose stdout is a full pipe that nobody reads.
+FULL = """\
+import fcntl, os, sys
+reader, writer = os.pipe()
+os.set_inheritable(reader, True)
+os.set_blocking(writer, False)
+os.write(writer, b"x" * fcntl.fcntl(writer, fcntl.F_GETPIPE_SZ))
+os.set_blocking(writer, True)
+os.dup2(writer, 1)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.full(seconds=10)
+@pytest.mark.parametrize("before, said", [
+    ([sys.executable, "-c", FULL], "lines were not printed, because the reader of stdout was too slow"),
+    (["bash", "-c", 'exec "$@" >&-', "bash"], "the process has no stdout")])
+def test_a_bad_stdout_does_no_harm(torch, before, said):
+    run = torch.ranks("monitored", 2, before=before, collectives_print="1")
+    assert run.status == 0, run.stderr
+    assert said in run.stderr
+    assert len(per_rank(run, torch.tmp / "1")) == 2

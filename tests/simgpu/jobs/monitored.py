@@ -1,5 +1,7 @@
 """Makes calls of torch.distributed about which syncline and monitor_collectives.py differ. Needs torchrun and
 two ranks."""
+import sys
+
 import torch
 import torch.distributed as dist
 
@@ -16,7 +18,7 @@ def main():
     try:
         dist.recv(one)
     except RuntimeError as error:
-        print("recv:", type(error).__name__)
+        print("recv:", type(error).__name__, file=sys.stderr)
     torch.cuda.synchronize()
     dist.destroy_process_group()
 

@@ -210,7 +210,7 @@ static void variables_of_monitor_collectives_count_where_ours_are_unset(void **s
     assert_int_equal(config.collectives, SL_COLLECTIVES_CROSSNODE);
     assert_int_equal(config.collectives_print, 1);
     assert_int_equal(lines_said(), 1);
-    assert_non_null(strstr(said, "TORCH_DISTRIBUTED_TRACING as SYNCLINE_COLLECTIVES"));
+    assert_non_null(strstr(said, "TORCH_DISTRIBUTED_TRACING is used as SYNCLINE_COLLECTIVES"));
     READ("TORCH_DISTRIBUTED_TRACING=ALL", "SYNCLINE_COLLECTIVES=none",
          "SYNCLINE_COLLECTIVES_PRINT=0", "TORCH_DISTRIBUTED_TRACING_PRINT=1");
     assert_int_equal(config.collectives, SL_COLLECTIVES_NONE);
