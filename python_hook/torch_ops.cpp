@@ -28,6 +28,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <variant>
 
 #include "collect/torch/ops_abi.h"
@@ -318,6 +319,26 @@ int64_t number_of(const at::RecordFunction &fn)
     return 0;
 }
 
+/* The argument `async_op` of the thread's last operator of torch.distributed, until the operator's
+ * collective begins; -1: none. */
+thread_local int async_op = -1;
+
+void note_async_op(const at::RecordFunction &fn)
+{
+    const auto *schema =
+        std::get_if<at::RecordFunction::schema_ref_t>(&(fn.*member_of(Function())));
+    const auto inputs = fn.inputs();
+
+    async_op = -1;
+    if (!schema || inputs.size() < schema->get().arguments().size())
+        return;
+    const auto &arguments = schema->get().arguments();
+    const size_t first = inputs.size() - arguments.size();
+    for (size_t i = 0; i < arguments.size(); i++)
+        if (arguments[i].name() == "async_op" && inputs[first + i].isBool())
+            async_op = inputs[first + i].toBool();
+}
+
 /* Returns the thread's current CUDA device, or -1. */
 int current_device()
 {
@@ -338,6 +359,7 @@ void add_collective(std::string &more, const at::RecordFunction &fn)
         add(more, "Device", std::to_string(device));
     const auto members = torch::profiler::impl::saveNcclMeta(fn);
     const auto seq = members.find("Seq");
+    const int is_async = std::exchange(async_op, -1);
     int64_t number = number_of(fn);
 
     if (number > 0)
@@ -352,6 +374,8 @@ void add_collective(std::string &more, const at::RecordFunction &fn)
 
         add(more, member.first, is_text ? json_of(value.substr(1, value.size() - 2)) : value);
     }
+    if (is_async >= 0 && members.find("Is asynchronized op") == members.end())
+        add(more, "Is asynchronized op", std::to_string(is_async));
 }
 
 void add_keywords(std::string &more, const at::RecordFunction &fn)
@@ -430,6 +454,8 @@ std::unique_ptr<at::ObserverContext> on_start_with_inputs(const at::RecordFuncti
     sl_torch_op op = op_of(fn);
 
     try {
+        if (op.name_length > 6 && memcmp(op.name, "c10d::", 6) == 0)
+            note_async_op(fn);
         inputs.put_all(fn.inputs());
         op.was_cut = inputs.was_cut();
     } catch (const std::exception &) {

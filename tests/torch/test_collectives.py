@@ -95,6 +95,8 @@ def test_each_call_is_described(torch, ranks, ops):
                 numbers.append(args.get("Batch", 0))
             assert args["Seq"] == len(numbers)
             ids[args["Process Group Name"], is_p2p, args["Seq"]].add(args["Comms Id"])
+        asynchronous = [args.get("Is asynchronized op") for args in rows[:14]]  # the calls before the first message
+        assert asynchronous == ([0, 1] + [0] * 12 if ops == "full" else [None] * 14)
         assert ops == "full" or not any({"Seq", "Comms Id"} & args.keys() for args in rows)
     # All ranks of a call have one id. (PyTorch's hash is weak: a send may have the id of another call.)
     assert all(len(of_call) == 1 for of_call in ids.values())
