@@ -13,6 +13,7 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/profiler/util.h>
 
@@ -27,6 +28,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <variant>
 
 #include "collect/torch/ops_abi.h"
@@ -319,13 +321,47 @@ int64_t number_of(const at::RecordFunction &fn)
     return 0;
 }
 
+/* The argument `async_op` of the thread's last operator of torch.distributed, until the operator's
+ * collective begins; -1: none. */
+thread_local int async_op = -1;
+
+void note_async_op(const at::RecordFunction &fn)
+{
+    const auto *schema =
+        std::get_if<at::RecordFunction::schema_ref_t>(&(fn.*member_of(Function())));
+    const auto inputs = fn.inputs();
+
+    async_op = -1;
+    if (!schema || inputs.size() < schema->get().arguments().size())
+        return;
+    const auto &arguments = schema->get().arguments();
+    const size_t first = inputs.size() - arguments.size();
+    for (size_t i = 0; i < arguments.size(); i++)
+        if (arguments[i].name() == "async_op" && inputs[first + i].isBool())
+            async_op = inputs[first + i].toBool();
+}
+
+/* Returns the thread's current CUDA device, or -1. */
+int current_device()
+{
+    if (!c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA))
+        return -1;
+    return c10::impl::getDeviceGuardImpl(c10::DeviceType::CUDA)->getDevice().index();
+}
+
 /* Adds torch.profiler's members for a collective. Unlike torch.profiler, this escapes texts,
- * because the program chooses the names of groups. The number comes first, so that the library can
- * remove it. `Comms Id` is a hash of the number, which would make each text different. */
+ * because the program chooses the names of groups. The device and the number come first, so that
+ * the library can remove them. `Comms Id` is a hash of the number, which would make each text
+ * different. */
 void add_collective(std::string &more, const at::RecordFunction &fn)
 {
+    const int device = current_device();
+
+    if (device >= 0)
+        add(more, "Device", std::to_string(device));
     const auto members = torch::profiler::impl::saveNcclMeta(fn);
     const auto seq = members.find("Seq");
+    const int is_async = std::exchange(async_op, -1);
     int64_t number = number_of(fn);
 
     if (number > 0)
@@ -340,6 +376,8 @@ void add_collective(std::string &more, const at::RecordFunction &fn)
 
         add(more, member.first, is_text ? json_of(value.substr(1, value.size() - 2)) : value);
     }
+    if (is_async >= 0 && members.find("Is asynchronized op") == members.end())
+        add(more, "Is asynchronized op", std::to_string(is_async));
 }
 
 void add_keywords(std::string &more, const at::RecordFunction &fn)
@@ -418,6 +456,8 @@ std::unique_ptr<at::ObserverContext> on_start_with_inputs(const at::RecordFuncti
     sl_torch_op op = op_of(fn);
 
     try {
+        if (op.name_length > 6 && memcmp(op.name, "c10d::", 6) == 0)
+            note_async_op(fn);
         inputs.put_all(fn.inputs());
         op.was_cut = inputs.was_cut();
     } catch (const std::exception &) {

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 CORE = ["base", "event", "sync", "write", "write/sink"]
-OUTPUTS = ["write/kineto", "write/chakra"]
+OUTPUTS = ["write/kineto", "write/chakra", "write/monitor"]
 # The lanes (ring buffers of threads) and the reader of Python frames. Sources may include these layers.
 LOW = ["collect/lane", "collect/frames"]
 SOURCES = ["collect/cupti", "collect/nvtx", "collect/torch", "collect/python", "collect/nccl"]

@@ -4,8 +4,12 @@
  *
  * Threads: main; helper threads read the files. Memory: collectives/ranks.h.
  */
+#include <stdlib.h>
+
+#include "collectives/nodes.h"
 #include "collectives/print.h"
 #include "command.h"
+#include "control/config.h"
 #include "read/job_files.h"
 
 enum {
@@ -19,6 +23,27 @@ static const struct sl_flag options[] = {
     {NULL, 0, NULL, NULL},
 };
 
+/* Leaves out what SYNCLINE_COLLECTIVES leaves out, and says so. */
+static void limit(const struct sl_command *command, struct sl_ranks *all)
+{
+    static const char name[] = "SYNCLINE_COLLECTIVES";
+    struct sl_config config;
+
+    if (sl_config_read_one(&config, name, getenv(name)) != 0)
+        sl_args_problem(command,
+                        "%s=%s is not valid (expected all, crossnode, none); all "
+                        "collectives are listed",
+                        name, getenv(name));
+    if (config.collectives == SL_COLLECTIVES_ALL)
+        return;
+    if (config.collectives == SL_COLLECTIVES_CROSSNODE)
+        sl_nodes_keep_between(all);
+    for (size_t i = 0; config.collectives == SL_COLLECTIVES_NONE && i < all->files; i++)
+        all->file[i].parts = 0;
+    sl_args_problem(command, "%s=%s leaves out collectives; unset it to list all", name,
+                    getenv(name));
+}
+
 static int print(const struct sl_args *args, struct sl_ranks *all)
 {
     struct sl_summary s;
@@ -27,6 +52,7 @@ static int print(const struct sl_args *args, struct sl_ranks *all)
 
     if (sl_ranks_end(all) != 0)
         return sl_args_complain(args->command, "not enough memory");
+    limit(args->command, all);
     if (sl_summary_make(&s, all) != 0) {
         status = sl_args_complain(args->command, "not enough memory");
     } else {

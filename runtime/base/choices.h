@@ -35,6 +35,13 @@ enum sl_nccl_level {
     SL_NCCL_CALLS, /* calls, launches, and the collectives and messages in each launched kernel */
 };
 
+/* Values of SYNCLINE_COLLECTIVES: which calls are printed and listed */
+enum sl_collective_scope {
+    SL_COLLECTIVES_ALL,
+    SL_COLLECTIVES_CROSSNODE, /* calls between nodes */
+    SL_COLLECTIVES_NONE
+};
+
 /* Values of SYNCLINE_DETAIL */
 enum sl_detail {
     SL_DETAIL_LEAN,

@@ -6,6 +6,7 @@
  */
 #include "control/config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,7 @@ _Static_assert(sizeof(enum sl_cupti_api_choice) == sizeof(int), "an enum field i
 _Static_assert(sizeof(enum sl_torch_ops_mode) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_chakra_files) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_nccl_level) == sizeof(int), "an enum field is an int");
+_Static_assert(sizeof(enum sl_collective_scope) == sizeof(int), "an enum field is an int");
 
 static const struct sl_option_word kind_words[] = {
     {"kernel", SL_CUPTI_KERNEL, "kernels"},
@@ -95,6 +97,15 @@ static const struct sl_option_word nccl_words[] = {
     {"off", SL_NCCL_OFF, "NCCL does not load syncline's profiler plugin"},
     {"calls", SL_NCCL_CALLS,
      "NCCL's calls, and what each of its kernels does: communicator, size, algorithm, protocol"},
+    {NULL, 0, NULL},
+};
+
+static const struct sl_option_word collectives_words[] = {
+    {"all", SL_COLLECTIVES_ALL, "all calls"},
+    {"crossnode", SL_COLLECTIVES_CROSSNODE,
+     "calls of groups whose ranks are on several nodes, and sends and receives whose other rank is "
+     "on another node"},
+    {"none", SL_COLLECTIVES_NONE, "no calls"},
     {NULL, 0, NULL},
 };
 
@@ -305,6 +316,18 @@ const struct sl_option sl_config_table[] = {
      "is "
      "off until it has run beside NCCL on several real GPUs.",
      FIELD(nccl), 0, 0, nccl_words, INVALID_IS_DEFAULT},
+    {"SYNCLINE_COLLECTIVES", SL_OPTION_CHOICE, "all", "all, crossnode, none",
+     "Which calls of torch.distributed are printed by SYNCLINE_COLLECTIVES_PRINT, and listed by "
+     "`syncline collectives`. Traces always have all calls. Each node has as many ranks as the "
+     "launcher says (`LOCAL_WORLD_SIZE`); `syncline collectives` knows the hosts of the ranks. If "
+     "this is not set, TORCH_DISTRIBUTED_TRACING counts.",
+     FIELD(collectives), 0, 0, collectives_words, INVALID_IS_DEFAULT},
+    {"SYNCLINE_COLLECTIVES_PRINT", SL_OPTION_BOOL, "0", "0 or 1",
+     "With 1, each recorded call of torch.distributed is printed on stdout as a line of JSON, like "
+     "by Google's monitor_collectives.py (docs/from-monitor-collectives.md). Lines that the reader "
+     "of stdout does not take in time are dropped and counted. If this is not set, "
+     "TORCH_DISTRIBUTED_TRACING_PRINT counts.",
+     FIELD(collectives_print), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a new file",
      "For developers. syncline also writes the unchanged CUPTI buffers to this file, so that the "
      "run can be replayed (docs/cupti-dump.md). `%p` becomes the process id. The file has at most "
@@ -457,6 +480,34 @@ int sl_config_read_one(struct sl_config *out, const char *name, const char *text
     return sl_config_read_option(find_option(name), text, out);
 }
 
+/* Reads the variables of Google's monitor_collectives.py that count where ours are not set. That
+ * program writes its values in upper case. */
+static void read_monitors(struct sl_config *out, char *const *environment, int may_speak)
+{
+    static const char *const names[][2] = {
+        {"SYNCLINE_COLLECTIVES", "TORCH_DISTRIBUTED_TRACING"},
+        {"SYNCLINE_COLLECTIVES_PRINT", "TORCH_DISTRIBUTED_TRACING_PRINT"},
+    };
+    char used[160] = "", value[16];
+    size_t length = 0;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const char *ours = sl_config_lookup(environment, names[i][0]);
+        const char *theirs = sl_config_lookup(environment, names[i][1]);
+        size_t size = theirs ? strlen(theirs) : 0;
+
+        if ((ours && *ours) || !size || size >= sizeof(value))
+            continue;
+        for (size_t j = 0; j <= size; j++)
+            value[j] = (char)tolower((unsigned char)theirs[j]);
+        if (sl_config_read_option(find_option(names[i][0]), value, out) == 0)
+            length += (size_t)snprintf(used + length, sizeof(used) - length, "%s%s is used as %s",
+                                       length ? ", " : "", names[i][1], names[i][0]);
+    }
+    if (length && may_speak)
+        sl_log(SL_LOG_INFO, "%s", used);
+}
+
 void sl_config_read(struct sl_config *out, char *const *environment)
 {
     const struct sl_option *log = find_option("SYNCLINE_LOG"),
@@ -475,6 +526,8 @@ void sl_config_read(struct sl_config *out, char *const *environment)
         if (o != log && o != enabled)
             read_option(o, out, out->enabled ? environment : (char *const[]){NULL}, may_speak);
     }
+    if (out->enabled)
+        read_monitors(out, environment, may_speak);
     if (out->enabled && may_speak)
         say_unknown(environment);
 }

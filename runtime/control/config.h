@@ -60,20 +60,22 @@ struct sl_config {
     enum sl_window_mode window_mode; /* SYNCLINE_WINDOW: run, time:2s/60s, steps:3/500... */
     uint64_t window_ns, period_ns;   /* time mode */
     uint64_t window_steps, period_steps;
-    uint64_t lead_in_ns;                /* SYNCLINE_LEAD_IN */
-    enum sl_cupti_api_choice cupti_api; /* SYNCLINE_CUPTI_API */
-    int handover;                       /* SYNCLINE_HANDOVER */
-    int nvtx;                           /* SYNCLINE_NVTX */
-    uint64_t nvtx_memory_bytes;         /* SYNCLINE_NVTX_MEMORY */
-    int python;                         /* SYNCLINE_PYTHON */
-    int modules;                        /* SYNCLINE_MODULES; only the Python package reads it */
-    char home[1024];                    /* SYNCLINE_HOME; "" means the folder syncline/ beside the
-                                         * library */
-    uint64_t source_depth;              /* SYNCLINE_SOURCE_DEPTH */
-    enum sl_torch_ops_mode ops;         /* SYNCLINE_OPS */
-    uint64_t ops_memory_bytes;          /* SYNCLINE_OPS_MEMORY */
-    enum sl_nccl_level nccl;            /* SYNCLINE_NCCL */
-    char dump_cupti[1024];              /* SYNCLINE_DUMP_CUPTI; "" means no dump */
+    uint64_t lead_in_ns;                  /* SYNCLINE_LEAD_IN */
+    enum sl_cupti_api_choice cupti_api;   /* SYNCLINE_CUPTI_API */
+    int handover;                         /* SYNCLINE_HANDOVER */
+    int nvtx;                             /* SYNCLINE_NVTX */
+    uint64_t nvtx_memory_bytes;           /* SYNCLINE_NVTX_MEMORY */
+    int python;                           /* SYNCLINE_PYTHON */
+    int modules;                          /* SYNCLINE_MODULES; only the Python package reads it */
+    char home[1024];                      /* SYNCLINE_HOME; "" means the folder syncline/ beside the
+                                           * library */
+    uint64_t source_depth;                /* SYNCLINE_SOURCE_DEPTH */
+    enum sl_torch_ops_mode ops;           /* SYNCLINE_OPS */
+    uint64_t ops_memory_bytes;            /* SYNCLINE_OPS_MEMORY */
+    enum sl_nccl_level nccl;              /* SYNCLINE_NCCL */
+    enum sl_collective_scope collectives; /* SYNCLINE_COLLECTIVES */
+    int collectives_print;                /* SYNCLINE_COLLECTIVES_PRINT */
+    char dump_cupti[1024];                /* SYNCLINE_DUMP_CUPTI; "" means no dump */
 
     /* not options */
     int is_window_invalid; /* 1: window_mode replaces a value that is not valid */

@@ -167,6 +167,13 @@ static void name_folder(struct sl_identity *out, const struct sl_config *config)
     sl_folder_init(&out->folder, path, out->job, name, (mode_t)config->mode);
 }
 
+static void copy_variable(char *out, size_t size, char *const *environment, const char *name)
+{
+    const char *text = sl_config_lookup(environment, name);
+
+    snprintf(out, size, "%s", text ? text : "");
+}
+
 void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
                       char *const *environment)
 {
@@ -174,6 +181,8 @@ void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
     out->pid = (uint32_t)getpid();
     if (gethostname(out->host, sizeof(out->host) - 1) || !*out->host)
         strcpy(out->host, "localhost");
+    copy_variable(out->gpu_serial, sizeof(out->gpu_serial), environment, "GPU_SERIAL");
+    copy_variable(out->vm_id, sizeof(out->vm_id), environment, "VM_ID");
     read_rank(out, environment, 1);
     read_job(out, config, environment);
     sl_run_id_read(out, config, environment);

@@ -35,6 +35,8 @@ struct sl_identity {
      * or it has the rank of the parent process, as for the children of mp.spawn. Set by
      * sl_run_id_find() */
     int rank_may_change;
+    /* variables by which Google's machines name the GPU and the machine; "" means not set */
+    char gpu_serial[65], vm_id[65];
     char host[65]; /* the kernel's host name, for the trace */
     char job[65];  /* name of the job, usable as a file name; "local" without a
                     * scheduler */

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/intern.h"
 #include "base/pages.h"
+#include "event/message.h"
 
 #define RANKS_MAX 65536u     /* maximum number of ranks in a group */
 #define RANKS_END (1u << 20) /* maximum number of ranks in a job */
@@ -320,38 +321,32 @@ uint8_t sl_collective_dtype_number(struct sl_collective_text dtype)
 /* ---- message size, call and root ---- */
 
 #define ELEMENTS_MAX (1ll << 48)
+#define BYTES_MAX    (1ll << 56)
 
-/* Returns the number of elements of one part of each rank of the group, or -1. */
-static int64_t all_parts(int64_t part, int64_t group_size)
+static uint64_t bytes_of(int64_t elements, unsigned element_bytes)
 {
-    return part >= 0 && part <= ELEMENTS_MAX && group_size > 0 && group_size <= RANKS_END
-               ? part * group_size
-               : -1;
+    return element_bytes && elements >= 0 && elements <= ELEMENTS_MAX
+               ? (uint64_t)elements * element_bytes
+               : SL_MESSAGE_UNKNOWN;
 }
 
 int64_t sl_collective_message_bytes(const struct sl_collective_args *told)
 {
     unsigned bytes = told->dtype.data ? dtypes[sl_collective_dtype_number(told->dtype)].bytes : 0;
     enum sl_collective_type type;
-    int64_t elements = told->elements;
+    uint64_t size = SL_MESSAGE_UNKNOWN;
 
     if (!told->collective.data || sl_collective_type(told->collective, &type) != 0)
         return -1;
     if (type == SL_COLLECTIVE_BARRIER)
         return 0;
-    if (type == SL_COLLECTIVE_BATCH || !told->dtype.data)
-        return told->message_bytes;
-    if (type == SL_COLLECTIVE_ALL_GATHER)
-        elements = told->out_elements;
-    /* PyTorch writes both numbers on all ranks. The part is the number that is a tensor's on all
-     * ranks. */
-    else if (type == SL_COLLECTIVE_GATHER)
-        elements = all_parts(told->elements, told->group_size);
-    else if (type == SL_COLLECTIVE_SCATTER)
-        elements = all_parts(told->out_elements, told->group_size);
-    if (!bytes || elements < 0 || elements > INT64_MAX / bytes)
-        return -1;
-    return elements * bytes;
+    if (told->message_bytes >= 0)
+        size = (uint64_t)told->message_bytes;
+    else if (type != SL_COLLECTIVE_BATCH)
+        size = sl_message_size(type, bytes_of(told->elements, bytes),
+                               bytes_of(told->out_elements, bytes),
+                               told->group_size > 0 ? (uint64_t)told->group_size : 0);
+    return size <= BYTES_MAX ? (int64_t)size : -1;
 }
 
 const char *sl_collective_call(struct sl_collective_text collective)

@@ -56,8 +56,8 @@ struct sl_collective_args {
     struct sl_collective_text collective, dtype, group, group_ranks;
     int64_t elements, out_elements; /* numbers of input and output elements */
     int64_t rank;                   /* `Rank`: for a rooted call, the root's number in the group */
-    /* `Message size`, which files of syncline have. Needed only if `dtype` or `elements` is
-     * missing. */
+    /* `Message size`, which files of syncline have. A batch, and a call with several types of
+     * elements, have no other size. */
     int64_t message_bytes;
     int64_t group_size, group_start, group_stride;
     int64_t src_rank, dst_rank;
@@ -93,12 +93,9 @@ uint32_t sl_collectives_put(struct sl_collectives *c, const struct sl_collective
  */
 int sl_collectives_get(const struct sl_collectives *c, uint32_t number, struct sl_collective *out);
 
-/* Returns the message size in bytes as nccl-tests defines it, which is equal on all ranks of a
- * call: all_reduce, broadcast, reduce, send, recv   the tensor all_gather the output reduce_scatter
- * the input all_to_all                                  the input, this rank's own part included
- * (so ranks differ if the parts do) gather, scatter                             one part for each
- * rank of the group barrier                                     0 A coalesced call has the sum of
- * its tensors. Returns -1 if the size is not known. */
+/* Returns the message size in bytes as nccl-tests defines it (event/message.h), from `Message size`
+ * or else from the numbers of elements. A coalesced call has the sum of its tensors. Returns -1 if
+ * the size is not known. */
 int64_t sl_collective_message_bytes(const struct sl_collective_args *told);
 
 /* Returns the name of the Python function for PyTorch's name of a collective. For example, returns

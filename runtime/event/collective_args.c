@@ -59,13 +59,30 @@ struct sl_collective_args sl_collective_args_of(const struct sl_op_detail *detai
     };
 }
 
-char *sl_collective_put_members(char *at, const struct sl_collective_args *told)
+/* Returns 1 if the function makes this call, so that a function that PyTorch calls for another
+ * purpose names no collective. */
+static int is_made_by(const char *call, const char *function)
+{
+    static const struct {
+        const char *function, *call;
+    } made[] = {{"isend", "send"}, {"irecv", "recv"}, {"broadcast_object_list", "broadcast"}};
+
+    for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
+        if (strcmp(made[i].function, function) == 0)
+            return strcmp(made[i].call, call) == 0;
+    return 0;
+}
+
+char *sl_collective_put_members(char *at, const struct sl_collective_args *told,
+                                const char *function)
 {
     const char *call = sl_collective_call(told->collective);
     int64_t bytes = sl_collective_message_bytes(told), root = sl_collective_root(told);
 
     if (!call)
         return at;
+    if (function && is_made_by(call, function))
+        call = function;
     if (bytes >= 0)
         at = sl_json_u64(SL_JSON_LITERAL(at, ",\"Message size\":"), (uint64_t)bytes);
     at = sl_json_raw(SL_JSON_LITERAL(at, ",\"Call\":\""), call, strlen(call));

@@ -17,7 +17,9 @@ struct sl_collective_args sl_collective_args_of(const struct sl_op_detail *detai
 #define SL_COLLECTIVE_MEMBERS_MOST 128
 
 /* Writes `Message size`, `Call` and `Root Rank`, each with a comma before it, as far as they are
- * known. Returns the end of the text. Writes nothing for an operator that is no collective. */
-char *sl_collective_put_members(char *at, const struct sl_collective_args *told);
+ * known. `function` is the function of torch.distributed that the program called, or NULL if it is
+ * not known. Returns the end of the text. Writes nothing for an operator that is no collective. */
+char *sl_collective_put_members(char *at, const struct sl_collective_args *told,
+                                const char *function);
 
 #endif

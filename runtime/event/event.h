@@ -208,7 +208,7 @@ struct sl_event {
     };
     uint8_t kind; /* enum sl_event_kind */
     union {
-        uint8_t device;
+        uint8_t device;     /* also of SL_EV_CPU_OP, of a collective */
         uint8_t value_type; /* NVTX: enum sl_note_value */
     };
     uint16_t flags; /* enum sl_event_flag */

@@ -107,6 +107,7 @@ static void show(struct sl_ops *o, const struct sl_op *op, uint32_t thread, uint
     ev.forward_thread = op->forward_number;
     ev.order = order;
     ev.inputs = op->detail;
+    ev.device = op->device;
     ev.comm.seq = op->seq;
     ev.comm.batch = op->batch;
     ev.u.row.record_function = op->handle;

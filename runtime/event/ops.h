@@ -44,6 +44,7 @@ struct sl_op {
     /* interned name and details (event/op_detail.h); `detail` is 0 if there are no details */
     uint32_t name, detail;
     uint32_t line;       /* line of Python code that ran the operator, as in struct sl_op_place */
+    uint8_t device;      /* of a collective: the thread's current device; SL_DEVICE_NONE: unknown */
     uint32_t seq, batch; /* of a collective: see `comm` in struct sl_event; 0: unknown, or none */
     /* 1: a scope that the user opened; a scope has no slice and is never the `op` of a call */
     uint8_t is_user;

@@ -17,6 +17,7 @@
 #include "syncline/syncline.h"
 #include "write/chakra/output.h"
 #include "write/kineto/output.h"
+#include "write/monitor/output.h"
 
 /* This fraction (one in HELD_SHARE) of the memory for sync edges holds events until their edges are
  * known. A small part is enough, because few calls wait, and because an event is held only about as
@@ -52,6 +53,9 @@ static int start_writer(struct sl_pipeline *p)
                 .rank_may_change = who->rank_may_change,
                 .host = who->host,
                 .job = who->job,
+                .local_ranks = who->is_one_machine ? 0 : who->local_ranks,
+                .gpu_serial = who->gpu_serial,
+                .vm_id = who->vm_id,
                 .run = who->run,
                 .run_start_ns = who->run_start_ns,
                 .process_name = who->process_name,
@@ -137,6 +141,27 @@ static int create_chakra(struct sl_pipeline *p, struct sl_output *out)
     return 0;
 }
 
+/* If there is no memory, the job is recorded without printing. */
+static int create_monitor(struct sl_pipeline *p, struct sl_output *out)
+{
+    const struct sl_config *config = p->opt.config;
+    const struct sl_monitor_options opt = {
+        .intern = p->intern,
+        .details = p->details,
+        .is_crossnode = config->collectives == SL_COLLECTIVES_CROSSNODE,
+    };
+
+    if (!config->collectives_print || config->collectives == SL_COLLECTIVES_NONE)
+        return 0;
+    if (config->ops == SL_TORCH_OPS_OFF)
+        sl_log(SL_LOG_WARN, "SYNCLINE_COLLECTIVES_PRINT prints nothing, because SYNCLINE_OPS=off "
+                            "leaves out PyTorch operators; set SYNCLINE_OPS to lean");
+    else if (!p->details || sl_monitor_output_create(out, &opt) != 0)
+        sl_log(SL_LOG_WARN, "not enough memory to print calls of torch.distributed; lower "
+                            "SYNCLINE_MEMORY");
+    return 0;
+}
+
 /* The outputs to which each window is written. Status and log lines name the file of the first
  * output (write/outputs.h). `create` may return 0 and leave *out empty if its output is not
  * wanted. */
@@ -146,6 +171,7 @@ static const struct {
 } outputs[] = {
     {create_kineto, SL_SHARE_TEXT},
     {create_chakra, SL_SHARE_CHAKRA},
+    {create_monitor, SL_SHARE_NONE},
 };
 
 static int create_outputs(struct sl_pipeline *p)

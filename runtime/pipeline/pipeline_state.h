@@ -27,6 +27,7 @@
  * second of events of a very busy process (a million events a second). The rest of the memory is
  * for the writer and the compressor. */
 enum sl_pipeline_share {
+    SL_SHARE_NONE = 0,
     SL_SHARE_RING = 4,
     SL_SHARE_ASSEMBLE = 3,
     SL_SHARE_EDGES = 2,

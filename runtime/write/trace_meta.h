@@ -14,6 +14,9 @@ struct sl_trace_meta {
     int rank, world_size;
     /* 1: torch.distributed may report another rank while the file is open */
     int rank_may_change;
+    int local_ranks; /* ranks of the job on each node; 0: all ranks are on one node */
+    /* variables GPU_SERIAL and VM_ID; NULL or "": not set */
+    const char *gpu_serial, *vm_id;
     const char *run;       /* id of this run of the job; NULL or "": not known */
     uint64_t run_start_ns; /* start of the run on this rank, in ns since the epoch; 0: not known */
     const char *host, *job, *process_name, *syncline_version, *trace_name;

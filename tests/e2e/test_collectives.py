@@ -301,3 +301,54 @@ def test_wrong_usage(tmp_path):
     assert "is not a Kineto trace" in one_line(run("collectives", tmp_path / "no.json", status=2)[1])
     path = write(tmp_path, 0, launch(1, 5, 10, 20))
     assert "no collectives" in run("collectives", path)[0]
+
+
+@pytest.mark.parametrize("hosts, header", [("aabb", {}), ("aa", {"local_world_size": 2}), ("", {"local_world_size": 2})])
+def test_only_calls_between_nodes(tmp_path, monkeypatch, hosts, header):
+    """Ranks 0 and 1 are on one node, 2 and 3 on the other. Without files or hosts of some ranks, the number of ranks
+    on each node tells it."""
+    groups = [(0, 1, 2, 3), (0, 1), (2, 3), (0, 2)]
+    paths = []
+    for rank in range(len(hosts) or 4):
+        rows = []
+        for n, ranks in enumerate(groups):
+            if rank in ranks:
+                rows += nccl(n + 1, 100 * n, 100 * n + 50, number=n, ranks=ranks, elements=1 << n,
+                             **{"Process Group Name": str(n)})
+        # A message to the neighbour on the node, and one to the other node.
+        for n, peer in enumerate((rank ^ 1, rank ^ 2)):
+            is_sender = rank < peer
+            rows += nccl(10 + n, 1000 + 100 * n, 1050 + 100 * n, name="send" if is_sender else "recv", elements=64 << n,
+                         ranks=groups[0], **{"Dst Rank" if is_sender else "Src Rank": peer})
+        own = {"host_name": hosts[rank]} if hosts else {}
+        paths.append(write(tmp_path, rank, rows, 4, generator="syncline 0.1.0", **header, **own))
+    every = {(row["call"], row["bytes_from"]) for row in collectives(*paths)["collectives"]}
+    assert len(every) == (6 if len(paths) == 4 else 5)
+    monkeypatch.setenv("SYNCLINE_COLLECTIVES", "crossnode")
+    out, err = run("collectives", "--json", *paths)
+    assert {(row["call"], row["bytes_from"]) for row in json.loads(out)["collectives"]} == {
+        ("all_reduce", 4), ("all_reduce", 32), ("send", 512)}
+    assert "SYNCLINE_COLLECTIVES=crossnode leaves out collectives" in one_line(err)
+    monkeypatch.setenv("SYNCLINE_COLLECTIVES", "none")
+    assert collectives(*paths)["collectives"] == []
+    monkeypatch.setenv("SYNCLINE_COLLECTIVES", "some")
+    out, err = run("collectives", "--json", *paths)
+    assert {(row["call"], row["bytes_from"]) for row in json.loads(out)["collectives"]} == every
+    assert "SYNCLINE_COLLECTIVES=some is not valid" in one_line(err)
+
+
+def test_a_group_of_many_ranks_is_whole(tmp_path):
+    """PyTorch cuts the ranks in a row after 30. The header has all of them."""
+    ranks = [n * n for n in range(40)]
+    cut = f"[{', '.join(map(str, ranks[:30]))}, ...]"
+    info = {"backend": "nccl", "world_size": 1600, "pg_config": [{"pg_name": "7", "pg_desc": "squares", "ranks": ranks}]}
+    paths = []
+    for rank in ranks:
+        rows = nccl(1, 10, 50, name="broadcast", ranks=ranks, number=1, **{
+            "Process Group Name": "7", "Process Group Ranks": cut, "Process Group Description": "squares", "Rank": 35})
+        paths.append(write(tmp_path, rank, rows, host_name="node"))
+        trace = {**json.loads(paths[-1].read_text()), "distributedInfo": {**info, "rank": rank}}
+        paths[-1].write_text(json.dumps(dict(sorted(trace.items(), key=lambda member: member[0] == "traceEvents"))))
+    found = collectives(*paths)
+    assert found["groups"] == [{"description": "squares", "ranks": ranks, "is_timed": True}]
+    assert (found["matched"], found["not_recorded"]) == (1, 0)

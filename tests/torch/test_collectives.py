@@ -39,12 +39,13 @@ def check_kernels(kernels: list[dict], rows: list[dict], calls: list[dict]):
     for args in kernels:
         row = by_op[args["External id"]]
         if "Batch" not in args:
-            assert described(args) == described(row) and args.get("Seq") == row.get("Seq")
+            assert described(args) == described(row)
+            assert [args.get(key) for key in ("Seq", "Comms Id")] == [row.get(key) for key in ("Seq", "Comms Id")]
             continue
         members = batches.pop(args["Batch"])
         assert members[0]["External id"] == args["Batch"] and row in members
-        sizes = {call: sum(m["Message size"] for m in members if m["Call"] == call) for call in ("send", "recv")}
-        assert (args["Bytes sent"], args["Bytes received"]) == (sizes["send"], sizes["recv"]) == (380, 380)
+        sizes = {call: sum(m["Message size"] for m in members if m["Call"] == call) for call in ("isend", "irecv")}
+        assert (args["Bytes sent"], args["Bytes received"]) == (sizes["isend"], sizes["irecv"]) == (380, 380)
         assert args["Message size"] == 760 and args["Calls"] == 4
         assert args["Call"] == args["Collective name"] == "batch_isend_irecv"
         assert "dtype" not in args and args["Mixed dtypes"] == "Float, Long"
@@ -72,6 +73,7 @@ def test_each_call_is_described(torch, ranks, ops):
     made = [json.loads(line) for line in run.stdout.splitlines()]
     traces = per_rank(run, torch.tmp / "1")
     assert len(traces) == ranks
+    ids = collections.defaultdict(set)
     for rank, (_, trace) in enumerate(traces):
         rows = rows_of(trace, "record_param_comms")
         assert not [args for args in rows if args["Collective name"] in OTHER and {"Call", "Seq"} & args.keys()]
@@ -79,7 +81,7 @@ def test_each_call_is_described(torch, ranks, ops):
         calls = [call for call in made if call["rank"] == rank]
         # The last call is broadcast_object_list(), which broadcasts the object's length and then its bytes.
         assert calls.pop()["call"] == "broadcast_object_list"
-        assert [(args["Call"], args["Root Rank"]) for args in rows[-2:]] == [("broadcast", 0)] * 2
+        assert [(args["Call"], args["Root Rank"]) for args in rows[-2:]] == [("broadcast_object_list", 0)] * 2
         assert [described(args) for args in rows[:-2]] == [
             {key: value for key, value in call.items() if key not in ("rank", "batch")} for call in calls]
         check_kernels(rows_of(trace, "ncclDevKernel"), rows, calls)
@@ -87,8 +89,16 @@ def test_each_call_is_described(torch, ranks, ops):
         # The calls of a group are numbered, and so are its messages. A batch has one number.
         numbered = collections.defaultdict(list)
         for args in rows if ops == "full" else []:
-            numbers = numbered[args["Process Group Name"], args["Call"] in ("send", "recv")]
+            is_p2p = args["Call"] in ("send", "recv", "isend", "irecv")
+            numbers = numbered[args["Process Group Name"], is_p2p]
             if not numbers or numbers[-1] != args.get("Batch"):
                 numbers.append(args.get("Batch", 0))
             assert args["Seq"] == len(numbers)
-        assert ops == "full" or not any("Seq" in args for args in rows)
+            ids[args["Process Group Name"], is_p2p, args["Seq"]].add(args["Comms Id"])
+        asynchronous = [args.get("Is asynchronized op") for args in rows[:14]]  # the calls before the first message
+        assert asynchronous == ([0, 1] + [0] * 12 if ops == "full" else [None] * 14)
+        assert ops == "full" or not any({"Seq", "Comms Id"} & args.keys() for args in rows)
+    # All ranks of a call have one id. (PyTorch's hash is weak: a send may have the id of another call.)
+    assert all(len(of_call) == 1 for of_call in ids.values())
+    collectives = [of_call for (_, is_p2p, _), of_call in ids.items() if not is_p2p]
+    assert len(set().union(*collectives)) == len(collectives)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "align/message.h"
+#include "event/message.h"
 
 static int compare(uint64_t a, uint64_t b)
 {

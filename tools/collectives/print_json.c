@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "align/message.h"
 #include "base/json.h"
 #include "collectives/print.h"
+#include "event/message.h"
 
 #define SCHEMA 1
 

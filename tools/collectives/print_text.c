@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "align/message.h"
 #include "collectives/print.h"
+#include "event/message.h"
 #include "print/format.h"
 
 #define PROBLEMS_SHOWN 20

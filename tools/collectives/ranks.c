@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "align/clocks.h"
-#include "align/message.h"
 #include "base/store.h"
+#include "event/message.h"
 #include "read/grow.h"
 #include "read/number.h"
 #include "read/row_collectives.h"
@@ -22,7 +22,6 @@
 #define NAMES_BYTES  (64u << 20)
 #define LAUNCH_BYTES (64u << 20)
 #define GROUPS_MOST  (1 << 20)
-#define SIZE_MOST    (1ll << 56)
 
 struct interval {
     int64_t start_ns, end_ns;
@@ -167,20 +166,6 @@ static void join_groups(struct reading *r)
 
 /* ---- rows ---- */
 
-static uint64_t size_of(const struct sl_trace_row *row, const struct sl_collective *coll)
-{
-    uint64_t ranks = row->has & SL_HAS_GROUP_SIZE ? (uint64_t)row->group_size : 0;
-    uint64_t in_bytes = coll->bytes, out_bytes = SL_MESSAGE_UNKNOWN;
-
-    if (row->message_size >= 0)
-        return row->message_size <= SIZE_MOST ? (uint64_t)row->message_size : SL_MESSAGE_UNKNOWN;
-    if (row->out_elements > 0 && row->out_elements <= SIZE_MOST / 16)
-        out_bytes = (uint64_t)row->out_elements * sl_collective_dtype_bytes(coll->dtype);
-    if (in_bytes == 0 && out_bytes != SL_MESSAGE_UNKNOWN)
-        in_bytes = SL_MESSAGE_UNKNOWN;
-    return sl_message_size(coll->type, in_bytes, out_bytes, ranks);
-}
-
 /* Returns the root in the job; if only its place in the group is known, -2 less that; else -1. */
 static int32_t root_of(const struct sl_trace_row *row)
 {
@@ -219,7 +204,7 @@ static void take_part(struct reading *r, const struct sl_trace_row *row,
     /* Until the end of the file: the correlation id. The row of the launch may come later. */
     part->launch_ns = row->has & SL_HAS_CORRELATION ? row->correlation : 0;
     part->kernel_ns = (uint64_t)row->dur_ns;
-    part->size = size_of(row, coll);
+    part->size = coll->message_bytes >= 0 ? (uint64_t)coll->message_bytes : SL_MESSAGE_UNKNOWN;
     part->group = (uint32_t)group;
     part->call =
         row->call.size ? put_name(r, row->call) : sl_intern_put(r->all->names, name, strlen(name));

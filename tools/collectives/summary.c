@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "align/calls.h"
-#include "align/message.h"
+#include "event/message.h"
 #include "read/grow.h"
 
 /* The group of a member. Parts with and without sequence numbers never match. */

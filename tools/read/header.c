@@ -87,6 +87,8 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
         integer(value, &h->run_start_ns);
     else if (strcmp(path, "cutSteps") == 0 && type == SL_JSON_NUMBER)
         cut_value(h, value);
+    else if (strcmp(path, "local_world_size") == 0 && h->own_file)
+        integer(value, &h->local_world_size);
     else if (strcmp(path, "syncEdges") == 0)
         h->has_edges = h->own_file;
     else if (is_of_distributed(path, "rank"))

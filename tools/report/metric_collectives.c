@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "align/message.h"
+#include "event/message.h"
 #include "read/grow.h"
 #include "report/metric.h"
 #include "report/spread.h"

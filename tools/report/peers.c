@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "align/calls.h"
-#include "align/message.h"
+#include "event/message.h"
 
 #define NO_END_NS INT64_MAX
 

@@ -118,7 +118,9 @@ struct sl_lane_op {
                                       * none */
     uint16_t name_length, more_length, inputs_length;
     uint8_t scope;
-    uint8_t was_cut; /* 1: inputs were truncated */
+    uint8_t was_cut;  /* 1: inputs were truncated */
+    uint8_t function; /* of a collective: number of the function of torch.distributed
+                       * (collect/torch/functions.h); 0: none */
 };
 
 /* An open operator that was reported by an NVTX text (collect/torch/nvtx_fallback.h). */

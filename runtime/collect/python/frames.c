@@ -300,6 +300,49 @@ const void *sl_python_frame(void)
     return innermost_frame(&python.layout);
 }
 
+/* ---- functions ---- */
+
+/* Returns the position, from 1 on, of the text with which the str ends, or 0. If is_whole is set,
+ * the str must be that text. */
+static unsigned find_end(const struct sl_python_layout *l, const void *str, const char *const *ends,
+                         int is_whole)
+{
+    struct sl_python_chars chars;
+
+    if (!sl_python_is_a(str, l->str_type))
+        return 0;
+    sl_python_chars_of(l, str, &chars);
+    for (unsigned i = 0; chars.kind == 1 && ends[i]; i++) {
+        size_t length = strlen(ends[i]);
+
+        if (is_whole ? chars.length == length : chars.length >= length)
+            if (memcmp(chars.data + chars.length - length, ends[i], length) == 0)
+                return i + 1;
+    }
+    return 0;
+}
+
+unsigned sl_python_function(const void *frame, const char *const *files,
+                            const char *const *functions)
+{
+    const struct sl_python_layout *l = &python.layout;
+    unsigned found = 0;
+
+    for (unsigned i = 0; frame && i < SL_PYTHON_WALK_MAX;
+         i++, frame = sl_python_pointer_at(frame, l->frame_back)) {
+        const void *code = sl_python_code_of(l, frame);
+        unsigned here;
+
+        if (!code)
+            continue;
+        if (!find_end(l, sl_python_pointer_at(code, l->code_file), files, 0))
+            break;
+        here = find_end(l, sl_python_pointer_at(code, l->code_name), functions, 1);
+        found = here ? here : found;
+    }
+    return found;
+}
+
 /* ---- life ---- */
 
 int sl_python_lines_init(unsigned depth)

@@ -40,4 +40,10 @@ const void *sl_python_frame(void);
  * room for the text. `seen` makes repeated calls cheaper; may be NULL. */
 uint32_t sl_python_line(const void *frame, struct sl_python_code_cache *seen);
 
+/* Looks for the outermost of some functions among the frames that belong to some files, from
+ * `frame` outwards up to the first frame of another file. `files` are the ends of paths; both lists
+ * end with NULL. Returns the function's position in the list, from 1 on, or 0 if there is none. */
+unsigned sl_python_function(const void *frame, const char *const *files,
+                            const char *const *functions);
+
 #endif

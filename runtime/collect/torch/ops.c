@@ -22,6 +22,7 @@
 #include "collect/python/frames.h"
 #include "collect/python/text.h"
 #include "collect/torch/discover.h"
+#include "collect/torch/functions.h"
 #include "collect/torch/ops_abi.h"
 #include "collect/torch/wait_sites.h"
 
@@ -70,6 +71,13 @@ static char *put(char *to, const void *from, size_t length)
     return end;
 }
 
+static int is_collective(const struct sl_torch_op *op)
+{
+    static const char name[] = "record_param_comms";
+
+    return op->name_length == sizeof(name) - 1 && memcmp(op->name, name, sizeof(name) - 1) == 0;
+}
+
 /* Writes the beginning of an operator. Returns NULL if the lane is full. */
 static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_op *op,
                                     enum sl_lane_what what, uint32_t line)
@@ -102,6 +110,7 @@ static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_
         .inputs_length = (uint16_t)inputs,
         .scope = op->scope,
         .was_cut = op->was_cut || inputs < op->inputs_length,
+        .function = is_collective(op) ? (uint8_t)sl_torch_function_now() : 0,
     };
     at = put((char *)(to + 1), op->name, name);
     at = put(at, op->more, more);

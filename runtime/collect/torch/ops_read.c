@@ -14,6 +14,7 @@
 #include "base/pages.h"
 #include "collect/python/frames.h"
 #include "collect/torch/batches.h"
+#include "collect/torch/functions.h"
 #include "collect/torch/ops_abi.h"
 #include "event/collective_args.h"
 #include "event/op_detail.h"
@@ -110,7 +111,7 @@ static uint32_t line_of(struct sl_torch_ops_read *r, uint32_t line)
 /* Copies the JSON members of a collective to `out`, and adds syncline's members and the Python line
  * as far as there is room. */
 static void add_members(const struct sl_torch_ops_read *r, struct sl_op_detail *detail, char *out,
-                        uint32_t line)
+                        uint32_t line, const char *function)
 {
     struct sl_collective_args told = sl_collective_args_of(detail);
     size_t used = detail->more_length + detail->inputs_length, length = 0;
@@ -120,7 +121,7 @@ static void add_members(const struct sl_torch_ops_read *r, struct sl_op_detail *
     if (used + SL_COLLECTIVE_MEMBERS_MOST > PARTS_MOST)
         return;
     memcpy(out, detail->more, detail->more_length);
-    at = sl_collective_put_members(at, &told);
+    at = sl_collective_put_members(at, &told, function);
     used = (size_t)(at - out) + detail->inputs_length;
     if (text && used + SL_JSON_ESCAPE_MAX * length + SOURCE_MORE <= PARTS_MOST) {
         at = SL_JSON_LITERAL(at, ",\"source\":\"");
@@ -130,23 +131,30 @@ static void add_members(const struct sl_torch_ops_read *r, struct sl_op_detail *
     detail->more_length = (size_t)(at - out);
 }
 
-/* Removes the collective's number, which the observer writes before all other members. Details are
- * interned, and the number would make each detail a text of its own. Returns the number, or 0. */
-static uint32_t take_seq(struct sl_op_detail *detail)
+/* Removes a number that is the first member. Returns the number, or `otherwise`. */
+static uint32_t take_number(struct sl_op_detail *detail, const char *key, uint32_t otherwise)
 {
-    static const char key[] = "\"Seq\":";
-    const char *at = detail->more + sizeof(key) - 1, *end = detail->more + detail->more_length;
-    uint64_t seq = 0;
+    size_t length = strlen(key);
+    const char *at = detail->more + length, *end = detail->more + detail->more_length;
+    uint64_t number = 0;
 
-    if (detail->more_length < sizeof(key) || memcmp(detail->more, key, sizeof(key) - 1) != 0)
-        return 0;
-    for (; at < end && *at >= '0' && *at <= '9' && seq <= UINT32_MAX; at++)
-        seq = seq * 10 + (uint64_t)(*at - '0');
+    if (detail->more_length <= length || memcmp(detail->more, key, length) != 0)
+        return otherwise;
+    for (; at < end && *at >= '0' && *at <= '9' && number <= UINT32_MAX; at++)
+        number = number * 10 + (uint64_t)(*at - '0');
     if (at == end || *at != ',')
-        return 0;
+        return otherwise;
     detail->more_length = (size_t)(end - at - 1);
     detail->more = at + 1;
-    return seq <= UINT32_MAX ? (uint32_t)seq : 0;
+    return number <= UINT32_MAX ? (uint32_t)number : otherwise;
+}
+
+/* Removes the device and the number of a collective, which the observer writes before all other
+ * members. Details are interned, and the number would make each detail a text of its own. */
+static void take_numbers(struct sl_op_detail *detail, struct sl_op *as)
+{
+    as->device = sl_event_device(take_number(detail, "\"Device\":", SL_DEVICE_NONE));
+    as->seq = take_number(detail, "\"Seq\":", 0);
 }
 
 /* Interns the details of an operator. For a collective, also sets the members of *op for which the
@@ -164,8 +172,8 @@ static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *
     if (!from->more_length && !from->inputs_length && !from->was_cut)
         return 0;
     if (as->is_collective && from->more_length) {
-        as->seq = take_seq(&detail);
-        add_members(r, &detail, members, as->line);
+        take_numbers(&detail, as);
+        add_members(r, &detail, members, as->line, sl_torch_function_name(from->function));
     }
     r->lost.inputs += from->was_cut;
     id = sl_intern_put(r->opt.details, r->detail, sl_op_detail_pack(r->detail, &detail));

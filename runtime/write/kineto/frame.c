@@ -169,6 +169,12 @@ void sl_kineto_put_header(struct sl_kineto *k)
     if (m->has_edges)
         at = SL_JSON_LITERAL(at, "\"syncEdges\":1,\n");
     at = SL_JSON_LITERAL(PUT_STRING(at, "host_name", m->host), ",\n");
+    if (m->local_ranks)
+        at = SL_JSON_LITERAL(PUT_FIELD(at, "local_world_size", (uint64_t)m->local_ranks), ",\n");
+    if (m->gpu_serial && *m->gpu_serial)
+        at = SL_JSON_LITERAL(PUT_STRING(at, "gpu_serial", m->gpu_serial), ",\n");
+    if (m->vm_id && *m->vm_id)
+        at = SL_JSON_LITERAL(PUT_STRING(at, "vm_id", m->vm_id), ",\n");
     at = put_run(PUT_STRING(at, "job", m->job), m);
     at = put_software(at);
     at = put_trace_id(SL_JSON_LITERAL(at, ",\n\"trace_id\":"), m);

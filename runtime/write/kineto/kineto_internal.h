@@ -109,6 +109,7 @@ struct sl_kineto_call {
 struct sl_kineto_comm {
     uint32_t op; /* the operator, as in `u.call.op`; 0: free */
     uint32_t seq, batch;
+    uint64_t comms_id; /* Kineto's `Comms Id`; 0: not known */
 };
 
 /* NCCL's report about a launching call. */

@@ -10,6 +10,8 @@
  * Threads: one owner. Memory: the writer's block, text cache and table of calls
  * (kineto_internal.h).
  */
+#include "event/collective_args.h"
+#include "event/comms_id.h"
 #include "event/op_detail.h"
 #include "event/ops.h"
 #include "write/kineto/kineto_internal.h"
@@ -60,6 +62,20 @@ char *sl_kineto_op_text(struct sl_kineto *k, char *at, const struct sl_event *ev
     return SL_JSON_LITERAL(at, "\"External id\":");
 }
 
+static uint64_t comms_id_of(const struct sl_kineto *k, const struct sl_event *ev)
+{
+    struct sl_op_detail d;
+    size_t length = 0;
+    const char *text =
+        ev->comm.seq && k->opt.details ? sl_intern_get(k->opt.details, ev->inputs, &length) : NULL;
+    struct sl_collective_args told;
+
+    if (length > SL_OP_DETAIL_MOST || sl_op_detail_unpack(&d, text, length))
+        return 0;
+    told = sl_collective_args_of(&d);
+    return sl_comms_id(&told, ev->comm.seq);
+}
+
 void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev)
 {
     struct sl_text *text = sl_kineto_text_for(k, (uint64_t)ev->name << 32 | ev->kind,
@@ -77,7 +93,7 @@ void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev)
     }
     if (ev->comm.seq || ev->comm.batch) {
         k->comm[id & (SL_KINETO_COMMS - 1)] =
-            (struct sl_kineto_comm){(uint32_t)id, ev->comm.seq, ev->comm.batch};
+            (struct sl_kineto_comm){(uint32_t)id, ev->comm.seq, ev->comm.batch, comms_id_of(k, ev)};
         at = sl_kineto_put_comm(k, at, (uint32_t)id);
     }
     if (ev->flags & SL_EVF_ASYNC)
@@ -97,6 +113,8 @@ char *sl_kineto_put_comm(struct sl_kineto *k, char *at, uint32_t op)
         return at;
     if (comm->seq)
         at = sl_kineto_u32(k, SL_JSON_LITERAL(at, ",\"Seq\":"), comm->seq);
+    if (comm->comms_id)
+        at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"Comms Id\":"), comm->comms_id);
     if (comm->batch)
         at = sl_kineto_u32(k, SL_JSON_LITERAL(at, ",\"Batch\":"), comm->batch);
     return at;

@@ -47,11 +47,11 @@ def main():
     if rank < peer:
         made(dist.send(floats(21), dst=peer), "send", 84, peer=peer)
         made(dist.recv(floats(22), src=peer), "recv", 88, peer=peer)
-        made(dist.isend(floats(23), dst=peer).wait(), "send", 92, peer=peer)
+        made(dist.isend(floats(23), dst=peer).wait(), "isend", 92, peer=peer)
     else:
         made(dist.recv(floats(21), src=peer), "recv", 84, peer=peer)
         made(dist.send(floats(22), dst=peer), "send", 88, peer=peer)
-        made(dist.irecv(floats(23), src=peer).wait(), "recv", 92, peer=peer)
+        made(dist.irecv(floats(23), src=peer).wait(), "irecv", 92, peer=peer)
     batches(dist, made, floats, peer, device, size)
 
     group = [rank & ~1, rank | 1]
@@ -77,8 +77,8 @@ def batches(dist, made, floats, peer, device, size):
                                         dist.P2POp(dist.irecv, torch.empty_like(other), peer)])
         for work in works:
             work.wait()
-        for call, count, dtype in (("send", 124, "Float"), ("recv", 124, "Float"),
-                                   ("send", 256, "Long"), ("recv", 256, "Long")):
+        for call, count, dtype in (("isend", 124, "Float"), ("irecv", 124, "Float"),
+                                   ("isend", 256, "Long"), ("irecv", 256, "Long")):
             made(None, call, count, peer=peer, dtype=dtype, batch=id(works))
     with dist._coalescing_manager(device=device):
         dist.all_reduce(floats(41))

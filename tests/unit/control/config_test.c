@@ -204,6 +204,24 @@ static void every_default_is_a_value(void **state)
     }
 }
 
+static void variables_of_monitor_collectives_count_where_ours_are_unset(void **state)
+{
+    READ("TORCH_DISTRIBUTED_TRACING=CROSSNODE", "TORCH_DISTRIBUTED_TRACING_PRINT=1");
+    assert_int_equal(config.collectives, SL_COLLECTIVES_CROSSNODE);
+    assert_int_equal(config.collectives_print, 1);
+    assert_int_equal(lines_said(), 1);
+    assert_non_null(strstr(said, "TORCH_DISTRIBUTED_TRACING is used as SYNCLINE_COLLECTIVES"));
+    READ("TORCH_DISTRIBUTED_TRACING=ALL", "SYNCLINE_COLLECTIVES=none",
+         "SYNCLINE_COLLECTIVES_PRINT=0", "TORCH_DISTRIBUTED_TRACING_PRINT=1");
+    assert_int_equal(config.collectives, SL_COLLECTIVES_NONE);
+    assert_int_equal(config.collectives_print, 0);
+    assert_string_equal(said, "");
+    /* another program's value that is not known has no effect */
+    READ("TORCH_DISTRIBUTED_TRACING=whatever", "TORCH_DISTRIBUTED_TRACING_PRINT=");
+    assert_int_equal(config.collectives, SL_COLLECTIVES_ALL);
+    assert_string_equal(said, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +234,7 @@ int main(void)
         cmocka_unit_test(an_empty_value_is_the_default),
         cmocka_unit_test(the_nearest_name_by_edits),
         cmocka_unit_test(disabled_or_silent_says_nothing),
+        cmocka_unit_test(variables_of_monitor_collectives_count_where_ours_are_unset),
         cmocka_unit_test(every_default_is_a_value),
     };
 

@@ -130,10 +130,14 @@ static void sizes_are_those_of_nccl_tests(void **state)
         {"send", "send", 3, 3, 6},
         {"recv", "recv", 3, 3, 6},
         {"barrier", "barrier", 0, 0, 0},
+        /* The size follows from one of the numbers. */
+        {"all_gather", "all_gather", 3, -1, 24},
+        {"scatter", "scatter", 12, -1, 24},
+        {"all_reduce", "all_reduce", -1, 3, 6},
         /* Numbers that the row does not have, or that are too large. */
-        {"all_gather", "all_gather", 3, -1, -1},
-        {"all_reduce", "all_reduce", -1, 3, -1},
-        {"send", "send", INT64_MAX, 3, -1},
+        {"all_gather", "all_gather", -1, -1, -1},
+        {"gather", "gather", -1, 12, -1},
+        {"send", "send", INT64_MAX, -1, -1},
         {"gather", "gather", INT64_MAX, 3, -1},
     };
 

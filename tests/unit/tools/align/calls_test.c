@@ -3,7 +3,6 @@
 #include "unit/test.h"
 
 #include "align/calls.h"
-#include "align/message.h"
 
 static void test_members_are_matched_by_group_number_and_order(void **state)
 {
@@ -89,34 +88,12 @@ static void test_rooted_calls_bound_in_one_direction(void **state)
     }
 }
 
-static void test_sizes_and_factors_of_nccl_tests(void **state)
-{
-    const uint64_t unknown = SL_MESSAGE_UNKNOWN;
-
-    assert_int_equal(sl_message_size(SL_COLLECTIVE_ALL_REDUCE, 100, 100, 4), 100);
-    assert_int_equal(sl_message_size(SL_COLLECTIVE_ALL_GATHER, 100, 400, 4), 400);
-    assert_int_equal(sl_message_size(SL_COLLECTIVE_ALL_GATHER, 100, unknown, 4), 400);
-    assert_int_equal(sl_message_size(SL_COLLECTIVE_REDUCE_SCATTER, 400, 100, 4), 400);
-    assert_int_equal(sl_message_size(SL_COLLECTIVE_GATHER, 100, 400, 4), 400);
-    assert_int_equal(sl_message_size(SL_COLLECTIVE_SCATTER, unknown, 100, 4), 400);
-    assert_int_equal(sl_message_size(SL_COLLECTIVE_SCATTER, 400, unknown, 4), 400);
-    assert_int_equal(sl_message_size(SL_COLLECTIVE_BARRIER, 100, 100, 4), 0);
-    assert_true(sl_message_size(SL_COLLECTIVE_GATHER, 1ull << 62, unknown, 8) == unknown);
-    assert_true(sl_message_size(SL_COLLECTIVE_GATHER, unknown, unknown, 8) == unknown);
-    assert_true(sl_message_bus_factor(SL_COLLECTIVE_ALL_REDUCE, 4) == 1.5);
-    assert_true(sl_message_bus_factor(SL_COLLECTIVE_ALL_REDUCE, 1) == 0);
-    assert_true(sl_message_bus_factor(SL_COLLECTIVE_ALL_TO_ALL, 4) == 0.75);
-    assert_true(sl_message_bus_factor(SL_COLLECTIVE_SEND, 4) == 1);
-    assert_true(sl_message_bus_factor(SL_COLLECTIVE_ALL_GATHER, 0) == 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members_are_matched_by_group_number_and_order),
         cmocka_unit_test(test_times_of_a_call),
         cmocka_unit_test(test_rooted_calls_bound_in_one_direction),
-        cmocka_unit_test(test_sizes_and_factors_of_nccl_tests),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,8 @@
  *
  * Threads: pure functions.
  */
-#ifndef SL_ALIGN_MESSAGE_H
-#define SL_ALIGN_MESSAGE_H
+#ifndef SL_EVENT_MESSAGE_H
+#define SL_EVENT_MESSAGE_H
 
 #include <stdint.h>
 
@@ -16,7 +16,16 @@
 const char *sl_message_name(enum sl_collective_type type);
 
 /* Returns nccl-tests' size S from the bytes of a rank's input and output, of which one may be
- * SL_MESSAGE_UNKNOWN. Returns SL_MESSAGE_UNKNOWN if S does not follow from them. */
+ * SL_MESSAGE_UNKNOWN. S is equal on all ranks, except for all_to_all with different parts:
+ *
+ *   all_reduce, broadcast, reduce, send, recv   the tensor
+ *   all_gather                                  the output
+ *   reduce_scatter                              the input
+ *   all_to_all                                  the input, with the rank's own part
+ *   gather, scatter                             one part for each rank of the group
+ *   barrier                                     0
+ *
+ * Returns SL_MESSAGE_UNKNOWN if S does not follow from the bytes. */
 uint64_t sl_message_size(enum sl_collective_type type, uint64_t in_bytes, uint64_t out_bytes,
                          uint64_t ranks);
 

@@ -1,9 +1,9 @@
 /*
- * message.c - the table of the types of collectives.
+ * message.c - sizes and bandwidths of collectives, by a table of their types.
  *
  * Threads: see message.h.
  */
-#include "align/message.h"
+#include "event/message.h"
 
 static const struct {
     const char *name;
@@ -43,7 +43,7 @@ static uint64_t times(uint64_t bytes, uint64_t ranks)
 {
     uint64_t size;
 
-    if (bytes == SL_MESSAGE_UNKNOWN || __builtin_mul_overflow(bytes, ranks, &size))
+    if (bytes == SL_MESSAGE_UNKNOWN || !ranks || __builtin_mul_overflow(bytes, ranks, &size))
         return SL_MESSAGE_UNKNOWN;
     return size;
 }
