@@ -188,7 +188,7 @@ static uint32_t read_text(const char *text)
     size_t first = in_page < TEXT_MOST ? in_page : TEXT_MOST;
     const struct iovec to = {bytes, sizeof(bytes)};
     const struct iovec from[2] = {{(void *)(uintptr_t)text, first},
-                                  {(void *)(uintptr_t)(text + first), TEXT_MOST - first}};
+                                  {(void *)((uintptr_t)text + first), TEXT_MOST - first}};
     int saved = errno;
     ssize_t got = process_vm_readv(getpid(), &to, 1, from, 2, 0);
 
