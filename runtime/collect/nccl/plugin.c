@@ -64,6 +64,7 @@ static struct {
 static _Thread_local struct {
     uint64_t next;   /* the next handle, without its kind; 0: none yet */
     uint64_t launch; /* handle of the launch that has not ended; 0: none */
+    uint64_t tasks;  /* handle of the last event around the collectives of a kernel */
     int has_calls;   /* 1: calls were recorded since the last launch or end of a group */
 } mine;
 
@@ -352,7 +353,8 @@ static struct sl_nccl_event event_of(enum sl_nccl_record kind, uint32_t comm, ui
                                              .aux = comm},
                                   .handle = handle,
                                   .parent = (uint64_t)(uintptr_t)d->parent,
-                                  .root = -1};
+                                  .root = -1,
+                                  .tasks = mine.tasks};
 }
 
 static void start_call(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d,
@@ -417,6 +419,9 @@ static uint64_t start(uint64_t type, uint32_t comm, uint64_t handle,
     case SL_NCCL_GROUP_API:
         mine.has_calls = 0;
         return KIND_GROUP;
+    case SL_NCCL_GROUP:
+        mine.tasks = handle;
+        return KIND_OTHER;
     case SL_NCCL_KERNEL_LAUNCH:
         start_launch(comm, handle | SL_NCCL_RECORD_LAUNCH, d);
         return SL_NCCL_RECORD_LAUNCH;

@@ -46,7 +46,7 @@ struct sl_nccl_event {
     uint32_t func, dtype, algorithm, protocol;
     int32_t root; /* COLL, CALL: root; P2P: the peer */
     uint32_t channels;
-    uint64_t pad;
+    uint64_t tasks; /* COLL, P2P: handle of the event around all of a kernel's; 0: none */
 };
 
 _Static_assert(sizeof(struct sl_nccl_event) % 16 == 0, "records have pairs of words");

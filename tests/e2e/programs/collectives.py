@@ -12,7 +12,7 @@ cuda = ctypes.CDLL("libcudart.so.13")
 nccl = ctypes.CDLL("libnccl.so.2")
 syncline = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]) if "CUDA_INJECTION64_PATH" in os.environ else None
 P = ctypes.c_void_p
-FLOAT32, BFLOAT16, SUM, BYTES = 7, 9, 0, 1 << 20
+FLOAT32, BFLOAT16, SUM, MAX, BYTES = 7, 9, 0, 2, 1 << 20
 comms, buffers, streams = [], [], []
 count = 1000
 
@@ -55,10 +55,12 @@ def calls(rank):
     return {
         "AllReduce": lambda: nccl.ncclAllReduce(send, receive, n, FLOAT32, SUM, comm, stream),
         "Broadcast": lambda: nccl.ncclBroadcast(send, receive, n, FLOAT32, 1, comm, stream),
-        "Reduce": lambda: nccl.ncclReduce(send, receive, n, FLOAT32, SUM, 1, comm, stream),
+        "Reduce": lambda: nccl.ncclReduce(send, receive, n, FLOAT32, MAX, 1, comm, stream),
         "AllGather": lambda: nccl.ncclAllGather(send, receive, n, BFLOAT16, comm, stream),
         "ReduceScatter": lambda: nccl.ncclReduceScatter(send, receive, n, FLOAT32, SUM, comm, stream),
         "AlltoAll": lambda: nccl.ncclAlltoAll(send, receive, n, FLOAT32, comm, stream),
+        "Gather": lambda: nccl.ncclGather(send, receive, n, FLOAT32, 1, comm, stream),
+        "Scatter": lambda: nccl.ncclScatter(send, receive, n, FLOAT32, 0, comm, stream),
         "Send" if rank == 0 else "Recv":
             (lambda: nccl.ncclSend(send, n, FLOAT32, 1, comm, stream)) if rank == 0 else
             (lambda: nccl.ncclRecv(receive, n, FLOAT32, 0, comm, stream)),

@@ -230,20 +230,16 @@ static int launch_one(int first)
 
 LIBRARY(int, ncclGroupStart, (void))
 {
+    sim_nccl_range_group(false);
     group_depth++;
+    sim_nccl_range_end();
     return NCCL_SUCCESS;
 }
 
-LIBRARY(int, ncclGroupEnd, (void))
+static int end_group(void)
 {
     int error = NCCL_SUCCESS;
 
-    if (group_depth == 0) {
-        return NCCL_INVALID_USAGE;
-    }
-    if (--group_depth > 0) {
-        return NCCL_SUCCESS;
-    }
     for (int i = 0; i < pending_count; i++) {
         if (pending[i].comm && !error) {
             error = launch_one(i);
@@ -254,11 +250,23 @@ LIBRARY(int, ncclGroupEnd, (void))
     return error;
 }
 
-static int ask(struct sim_nccl_comm *comm, void *stream, struct sim_nccl_task task)
+LIBRARY(int, ncclGroupEnd, (void))
 {
-    if (!comm) {
-        return NCCL_INVALID_ARGUMENT;
+    int error = NCCL_SUCCESS;
+
+    if (group_depth == 0) {
+        return NCCL_INVALID_USAGE;
     }
+    sim_nccl_range_group(true);
+    if (--group_depth == 0) {
+        error = end_group();
+    }
+    sim_nccl_range_end();
+    return error;
+}
+
+static int ask_inside(struct sim_nccl_comm *comm, void *stream, struct sim_nccl_task task)
+{
     task.factor = 1;
     if (task.op >= NCCL_OPERATORS && task.op < NCCL_OPERATORS + MAX_FACTORS) {
         task.factor = atomic_load(&factors[task.op - NCCL_OPERATORS]);
@@ -280,6 +288,18 @@ static int ask(struct sim_nccl_comm *comm, void *stream, struct sim_nccl_task ta
     return NCCL_SUCCESS;
 }
 
+static int ask(struct sim_nccl_comm *comm, void *stream, struct sim_nccl_task task)
+{
+    if (!comm) {
+        return NCCL_INVALID_ARGUMENT;
+    }
+    sim_nccl_range_call(comm, &task);
+    int error = ask_inside(comm, stream, task);
+
+    sim_nccl_range_end();
+    return error;
+}
+
 /* ---- collectives and messages ---- */
 
 LIBRARY(int, ncclAllReduce,
@@ -287,7 +307,7 @@ LIBRARY(int, ncclAllReduce,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_REDUCE, in, out, count, type, op, 0, 1, NULL, 0});
+               (struct sim_nccl_task){NCCL_ALL_REDUCE, in, out, count, type, op, 0, 1, {NULL}, 0});
 }
 
 LIBRARY(int, ncclBroadcast,
@@ -295,7 +315,7 @@ LIBRARY(int, ncclBroadcast,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_BROADCAST, in, out, count, type, 0, root, 1, NULL, 0});
+               (struct sim_nccl_task){NCCL_BROADCAST, in, out, count, type, 0, root, 1, {NULL}, 0});
 }
 
 LIBRARY(int, ncclBcast,
@@ -309,7 +329,7 @@ LIBRARY(int, ncclReduce,
          struct sim_nccl_comm *comm, void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_REDUCE, in, out, count, type, op, root, 1, NULL, 0});
+               (struct sim_nccl_task){NCCL_REDUCE, in, out, count, type, op, root, 1, {NULL}, 0});
 }
 
 LIBRARY(int, ncclAllGather,
@@ -317,7 +337,7 @@ LIBRARY(int, ncclAllGather,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_GATHER, in, out, count, type, 0, 0, 1, NULL, 0});
+               (struct sim_nccl_task){NCCL_ALL_GATHER, in, out, count, type, 0, 0, 1, {NULL}, 0});
 }
 
 LIBRARY(int, ncclReduceScatter,
@@ -326,7 +346,7 @@ LIBRARY(int, ncclReduceScatter,
 {
     return ask(
         comm, stream,
-        (struct sim_nccl_task){NCCL_REDUCE_SCATTER, in, out, count, type, op, 0, 1, NULL, 0});
+        (struct sim_nccl_task){NCCL_REDUCE_SCATTER, in, out, count, type, op, 0, 1, {NULL}, 0});
 }
 
 LIBRARY(int, ncclAlltoAll,
@@ -334,7 +354,23 @@ LIBRARY(int, ncclAlltoAll,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_TO_ALL, in, out, count, type, 0, 0, 1, NULL, 0});
+               (struct sim_nccl_task){NCCL_ALL_TO_ALL, in, out, count, type, 0, 0, 1, {NULL}, 0});
+}
+
+LIBRARY(int, ncclGather,
+        (const void *in, void *out, size_t count, int type, int root, struct sim_nccl_comm *comm,
+         void *stream))
+{
+    return ask(comm, stream,
+               (struct sim_nccl_task){NCCL_GATHER, in, out, count, type, 0, root, 1, {NULL}, 0});
+}
+
+LIBRARY(int, ncclScatter,
+        (const void *in, void *out, size_t count, int type, int root, struct sim_nccl_comm *comm,
+         void *stream))
+{
+    return ask(comm, stream,
+               (struct sim_nccl_task){NCCL_SCATTER, in, out, count, type, 0, root, 1, {NULL}, 0});
 }
 
 LIBRARY(int, ncclSend,
@@ -342,12 +378,12 @@ LIBRARY(int, ncclSend,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_SEND, in, NULL, count, type, 0, peer, 1, NULL, 0});
+               (struct sim_nccl_task){NCCL_SEND, in, NULL, count, type, 0, peer, 1, {NULL}, 0});
 }
 
 LIBRARY(int, ncclRecv,
         (void *out, size_t count, int type, int peer, struct sim_nccl_comm *comm, void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_RECEIVE, NULL, out, count, type, 0, peer, 1, NULL, 0});
+               (struct sim_nccl_task){NCCL_RECEIVE, NULL, out, count, type, 0, peer, 1, {NULL}, 0});
 }

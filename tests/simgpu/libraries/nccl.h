@@ -6,6 +6,7 @@
  * - nccl_shared.c: the memory that ranks share, and the waits of ranks during set-up
  * - nccl_reduce.c: sums and other reductions of NCCL data types
  * - nccl_plugin.c: loads a profiler plugin and sends it NCCL's events
+ * - nccl_nvtx.c: NCCL's NVTX ranges
  *
  * A communicator is a file that all its ranks map. In this file, each rank and each pair of ranks
  * has counters and an area for data. Collectives are numbered. A rank sets "arrived" to n when it
@@ -91,7 +92,7 @@ struct sim_nccl_comm {
     /* for a profiler plugin: the plugin's context; numbers of collectives by verb, counted without
      * a plugin, too; whether the plugin knows the communicator */
     void *context;
-    uint64_t hash, numbers[8];
+    uint64_t hash, numbers[10];
     bool told;
 };
 
@@ -118,7 +119,9 @@ enum sim_nccl_verb {
     NCCL_REDUCE_SCATTER,
     NCCL_ALL_TO_ALL,
     NCCL_SEND,
-    NCCL_RECEIVE
+    NCCL_RECEIVE,
+    NCCL_GATHER,
+    NCCL_SCATTER
 };
 
 struct sim_nccl_task {
@@ -129,7 +132,11 @@ struct sim_nccl_task {
     enum sim_nccl_type type;
     int op, peer;  /* `peer` is the root, source or destination rank */
     double factor; /* the factor of an operator of ncclRedOpCreatePreMulSum */
-    void *call;    /* the profiler plugin's handle of the call */
+    /* the profiler plugin's handle of the call, or an array of the handles of the messages that
+     * the call consists of */
+    union {
+        void *call, **calls;
+    };
     uint64_t number;
 };
 
@@ -152,6 +159,12 @@ void *sim_nccl_tell_launch(const struct sim_nccl_comm *comm, const struct sim_nc
 void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch,
                             const struct sim_nccl_task *tasks, int count, unsigned channels);
 void sim_nccl_tell_group_end(void);
+
+/* ---- NVTX (nccl_nvtx.c): begin a range; end the last range that began ---- */
+
+void sim_nccl_range_call(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task);
+void sim_nccl_range_group(bool is_end);
+void sim_nccl_range_end(void);
 
 /* ---- arithmetic (nccl_reduce.c) ---- */
 

@@ -197,7 +197,9 @@ static const char *const funcs[] = {[NCCL_ALL_REDUCE] = "AllReduce",
                                     [NCCL_REDUCE_SCATTER] = "ReduceScatter",
                                     [NCCL_ALL_TO_ALL] = "AlltoAll",
                                     [NCCL_SEND] = "Send",
-                                    [NCCL_RECEIVE] = "Recv"};
+                                    [NCCL_RECEIVE] = "Recv",
+                                    [NCCL_GATHER] = "Gather",
+                                    [NCCL_SCATTER] = "Scatter"};
 static const char *const types[] = {"ncclInt8",     "ncclUint8",      "ncclInt32",
                                     "ncclUint32",   "ncclInt64",      "ncclUint64",
                                     "ncclFloat16",  "ncclFloat32",    "ncclFloat64",
@@ -208,15 +210,78 @@ static bool is_message(const struct sim_nccl_task *task)
     return task->verb == NCCL_SEND || task->verb == NCCL_RECEIVE;
 }
 
+/* NCCL reports these calls only as the messages that they consist of. */
+static bool is_of_messages(const struct sim_nccl_task *task)
+{
+    return task->verb == NCCL_ALL_TO_ALL || task->verb == NCCL_GATHER || task->verb == NCCL_SCATTER;
+}
+
+/* Returns the message number i that the call consists of on this rank, in NCCL's order. Returns
+ * false if there are no more. */
+static bool message(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task, int i,
+                    enum sim_nccl_verb *verb, int *peer)
+{
+    bool is_root = task->peer == comm->rank;
+
+    switch (task->verb) {
+    case NCCL_ALL_TO_ALL:
+        *verb = i % 2 == 0 ? NCCL_SEND : NCCL_RECEIVE;
+        *peer = i / 2;
+        return i < 2 * comm->ranks;
+    case NCCL_GATHER:
+        *verb = i == 0 ? NCCL_SEND : NCCL_RECEIVE;
+        *peer = i == 0 ? task->peer : i - 1;
+        return i < (is_root ? comm->ranks + 1 : 1);
+    default:
+        *verb = is_root && i < comm->ranks ? NCCL_SEND : NCCL_RECEIVE;
+        *peer = *verb == NCCL_SEND ? i : task->peer;
+        return i < (is_root ? comm->ranks + 1 : 1);
+    }
+}
+
 /* ---- calls ---- */
+
+/* Returns the handle of a call of a collective, or of a message. */
+static void *tell_one(struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
+                      enum sim_nccl_verb verb, void *stream)
+{
+    bool is_message = verb == NCCL_SEND || verb == NCCL_RECEIVE;
+    struct descriptor d = begin(is_message ? P2P_API : COLL_API, group_handle, 0);
+
+    put_pointer(&d, 24, funcs[verb]);
+    put64(&d, 32, task->count);
+    put_pointer(&d, 40, types[task->type]);
+    if (is_message) {
+        put_pointer(&d, 48, stream);
+    } else {
+        put32(&d, 48, task->peer);
+        put_pointer(&d, 56, stream);
+    }
+    return start(comm, &d);
+}
+
+static void tell_messages(struct sim_nccl_comm *comm, struct sim_nccl_task *task, void *stream)
+{
+    enum sim_nccl_verb verb;
+    int peer;
+
+    if (!is_asked(comm, P2P_API)) {
+        return;
+    }
+    task->calls = calloc(2 * (size_t)comm->ranks, sizeof *task->calls);
+    for (int i = 0; task->calls && message(comm, task, i, &verb, &peer); i++) {
+        task->calls[i] = tell_one(comm, task, verb, stream);
+        stop(task->calls[i]);
+    }
+}
 
 void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, void *stream,
                         int depth)
 {
-    bool message = is_message(task);
+    bool is_numbered = !is_message(task) && !is_of_messages(task);
     struct descriptor d;
 
-    task->number = message ? 0 : comm->numbers[task->verb]++;
+    task->number = is_numbered ? comm->numbers[task->verb]++ : 0;
     task->call = NULL;
     if (!in_group && is_asked(comm, ANY_API)) {
         d = begin(GROUP_API, NULL, 0);
@@ -226,18 +291,10 @@ void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, 
         in_group = true;
         table->state(group_handle, GROUP_START_API_STOP, NULL);
     }
-    if (is_asked(comm, message ? P2P_API : COLL_API)) {
-        d = begin(message ? P2P_API : COLL_API, group_handle, 0);
-        put_pointer(&d, 24, funcs[task->verb]);
-        put64(&d, 32, task->count);
-        put_pointer(&d, 40, types[task->type]);
-        if (message) {
-            put_pointer(&d, 48, stream);
-        } else {
-            put32(&d, 48, task->peer);
-            put_pointer(&d, 56, stream);
-        }
-        last_call = task->call = start(comm, &d);
+    if (is_of_messages(task)) {
+        tell_messages(comm, task, stream);
+    } else if (is_asked(comm, is_message(task) ? P2P_API : COLL_API)) {
+        last_call = task->call = tell_one(comm, task, task->verb, stream);
     }
     /* NCCL keeps the handle of the thread's last call, and stops it even when no plugin asks. */
     if (comm->told) {
@@ -283,9 +340,9 @@ void *sim_nccl_tell_launch(const struct sim_nccl_comm *comm, const struct sim_nc
 }
 
 static void tell_message(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
-                         const char *func, int peer)
+                         void *call, const char *func, int peer)
 {
-    struct descriptor d = begin(P2P, task->call, comm->rank);
+    struct descriptor d = begin(P2P, call, comm->rank);
     unsigned char channels = 1;
 
     put_pointer(&d, 24, func);
@@ -319,13 +376,14 @@ static void tell_collective(const struct sim_nccl_comm *comm, const struct sim_n
     stop(start(comm, &d));
 }
 
-void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch,
-                            const struct sim_nccl_task *tasks, int count, unsigned channels)
+static void tell_tasks(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks,
+                       int count, unsigned channels)
 {
+    enum sim_nccl_verb verb;
     struct descriptor d;
     void *group;
+    int peer;
 
-    stop(launch);
     if (!is_asked(comm, ANY_GROUP)) {
         return;
     }
@@ -338,15 +396,26 @@ void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch,
             continue;
         }
         if (is_message(task)) {
-            tell_message(comm, task, funcs[task->verb], task->peer);
-        } else if (task->verb == NCCL_ALL_TO_ALL) {
-            for (int r = 0; r < comm->ranks; r++) {
-                tell_message(comm, task, funcs[NCCL_SEND], r);
-                tell_message(comm, task, funcs[NCCL_RECEIVE], r);
+            tell_message(comm, task, task->call, funcs[task->verb], task->peer);
+        } else if (is_of_messages(task)) {
+            for (int m = 0; message(comm, task, m, &verb, &peer); m++) {
+                tell_message(comm, task, task->calls ? task->calls[m] : NULL, funcs[verb], peer);
             }
         } else {
             tell_collective(comm, task, channels);
         }
     }
     stop(group);
+}
+
+void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch,
+                            const struct sim_nccl_task *tasks, int count, unsigned channels)
+{
+    stop(launch);
+    tell_tasks(comm, tasks, count, channels);
+    for (int i = 0; i < count; i++) {
+        if (is_of_messages(&tasks[i])) {
+            free(tasks[i].calls);
+        }
+    }
 }

@@ -72,10 +72,11 @@ static unsigned read_all(void)
             if (r->what == SL_LANE_NCCL && count < 64)
                 memcpy(&last[count], r, sizeof(*last));
             count += r->what == SL_LANE_NCCL;
-            sl_nccl_read_record(reader, 7, r, now_ns += 10);
+            sl_nccl_read_record(reader, 7, r, now_ns += 10, 0);
             sl_lane_read(sl_lane_at(i), r);
         }
     }
+    sl_nccl_read_done(reader);
     return count;
 }
 
@@ -192,7 +193,7 @@ static void kernels_are_described(void **state)
     assert_string_equal(
         about(now_ns - 40, &number),
         ",\"NCCL call\":\"AllReduce\",\"NCCL count\":100,\"NCCL dtype\":\"ncclFloat32\","
-        "\"Algorithm\":\"TREE\",\"Protocol\":\"LL128\",\"NCCL bytes\":400,\"Channels\":4,"
+        "\"NCCL bytes\":400,\"Algorithm\":\"TREE\",\"Protocol\":\"LL128\",\"Channels\":4,"
         "\"Comm\":\"0x0000000000000abc\",\"Comm name\":\"tp\",\"Comm ranks\":4,\"Comm rank\":3");
     assert_int_equal(number, 5);
     assert_non_null(strstr(about(now_ns - 10, &number), "\"NCCL call\":\"AllGather\","
@@ -200,6 +201,54 @@ static void kernels_are_described(void **state)
     assert_int_equal(number, 6);
     assert_string_equal(about(now_ns - 30, NULL), "");
     sl_nccl_plugin_finalize(context);
+}
+
+/* The lane of the thread that launches is read before the lane of the thread that calls, as with
+ * communicators that do not block. CUDA's thread reports the collectives of both kernels at the
+ * end, in the order of the kernels. */
+static void threads_are_put_in_order(void **state)
+{
+    const uint32_t comm = (uint32_t)(uintptr_t)init(0xdef, NULL, 2, 0);
+    const struct sl_lane_record header = {
+        .what = SL_LANE_NCCL, .pairs = sizeof(struct sl_nccl_event) / 16, .aux = comm};
+    static const struct {
+        uint32_t thread, kind;
+        uint64_t ns, handle, parent, count, number, tasks;
+    } all[] = {
+        {9, SL_NCCL_RECORD_COLL, 60, 91, 51, 4096, 7, 901},
+        {9, SL_NCCL_RECORD_COLL, 70, 92, 52, 4096, 8, 902},
+        {8, SL_NCCL_RECORD_LAUNCH, 20, 81, 50, 0, 0, 0},
+        {8, SL_NCCL_RECORD_LAUNCH_END, 30, 81, 0, 0, 0, 0},
+        {8, SL_NCCL_RECORD_LAUNCH, 40, 82, 50, 0, 0, 0},
+        {8, SL_NCCL_RECORD_LAUNCH_END, 50, 82, 0, 0, 0, 0},
+        {7, SL_NCCL_RECORD_CALL, 10, 51, 50, 11, 0, 0},
+        {7, SL_NCCL_RECORD_CALL, 11, 52, 50, 22, 0, 0},
+    };
+    const uint64_t from = now_ns + 1000;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        struct sl_nccl_event e = {.record = header,
+                                  .handle = all[i].handle,
+                                  .parent = all[i].parent,
+                                  .count = all[i].count,
+                                  .number = all[i].number,
+                                  .func = sl_text_table_put("AllReduce", 9),
+                                  .tasks = all[i].tasks};
+
+        e.record.parts = (uint8_t)all[i].kind;
+        sl_nccl_read_record(reader, all[i].thread, &e.record, from + all[i].ns, 0);
+    }
+    sl_nccl_read_done(reader);
+    for (uint64_t i = 0; i < 2; i++) {
+        const struct sl_launch_about *a = sl_launches_find(launches, 8, from + 25 + 20 * i);
+
+        assert_non_null(a);
+        assert_int_equal(a->number, 7 + i);
+        assert_non_null(strstr(sl_intern_get(names, a->text, NULL),
+                               i ? "\"NCCL count\":22," : "\"NCCL count\":11,"));
+    }
+    now_ns = from + 100;
+    sl_nccl_plugin_finalize((void *)(uintptr_t)comm);
 }
 
 static void unreadable_texts_are_left_out(void **state)
@@ -337,6 +386,7 @@ int main(void)
         cmocka_unit_test(version_4_is_asked_for_nothing),
         cmocka_unit_test(version_7_needs_nccl_2_31),
         cmocka_unit_test(kernels_are_described),
+        cmocka_unit_test(threads_are_put_in_order),
         cmocka_unit_test(unreadable_texts_are_left_out),
         cmocka_unit_test(calls_that_do_not_fit_are_counted),
         cmocka_unit_test(communicators_come_and_go),
