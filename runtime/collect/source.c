@@ -141,11 +141,18 @@ static void count_nvtx(const void *reader, struct sl_source_lost *lost)
 
 /* ---- PyTorch ---- */
 
+/* Called on the thread that has created a node of a CUDA graph. */
+static void take_node(uint64_t node)
+{
+    sl_torch_ops_node(node);
+    sl_nccl_plugin_node(node);
+}
+
 /* Attaches to a PyTorch that is loaded already, so that its operators are recorded from now on. A
  * PyTorch that is loaded later is found by a rescan. */
 static void attach_torch(const struct sl_source_setup *setup)
 {
-    sl_graph_nodes_on_made(sl_torch_ops_node);
+    sl_graph_nodes_on_made(take_node);
     sl_torch_ops_attach(setup->config->ops, setup->config->home);
     if (setup->records_at_once)
         sl_torch_ops_enable(1);
@@ -268,7 +275,9 @@ static int open_nccl(void **reader, const struct sl_source_reading *reading)
 {
     const struct sl_nccl_read_options opt = {.names = reading->names,
                                              .launches = reading->launches,
-                                             .texts_bytes = reading->launch_texts_bytes};
+                                             .texts_bytes = reading->launch_texts_bytes,
+                                             .user = reading->user,
+                                             .sink = reading->sink};
     struct sl_nccl_read *r = NULL;
     int err = reading->launches ? sl_nccl_read_create(&r, &opt) : 0;
 

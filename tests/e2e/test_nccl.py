@@ -112,6 +112,24 @@ def test_ranges_are_off(tmp_path):
     assert trace.counters["nccl_odd_events"] == 0
 
 
+def test_replays_are_described(tmp_path):
+    """A kernel in a graph is the collective that was captured, in each replay, though NCCL reports nothing then."""
+    run = go(tmp_path, "init", "all", "capture", "replay", "replay", "sync", "all", "destroy", graph_edges="1")
+    trace = run.trace()
+    captured = run.truth_of("nccl")[18:36]
+    for device in range(2):
+        kernels = sorted((row for row in trace.of("kernel") if row["args"]["device"] == device), key=lambda row: row["start"])
+        assert len(kernels) == 4 * 9 and sum("graph node id" in row["args"] for row in kernels) == 2 * 9
+        lines = [line for line in captured if line["rank"] == device]
+        for replay in (kernels[9:18], kernels[18:27]):
+            for row, line in zip(replay, lines, strict=True):
+                args = {name: value for name, value in expected(line, "2.28").items()
+                        if name not in ("Algorithm", "Protocol", "Channels", "NCCL number")}
+                assert described(row) == args
+    trace.events = [row for row in trace.events if "graph node id" not in row.get("args", ())]
+    assert check(run, trace) == 36
+
+
 @pytest.mark.parametrize("options", [{"nccl": "2.25"}, {"SYNCLINE_NCCL": "off"}, {"NCCL_PROFILER_PLUGIN": "none"},
                                      {"NCCL_PROFILER_PLUGIN": "/nowhere/libmine.so"}])
 def test_plugin_is_not_loaded(tmp_path, options):

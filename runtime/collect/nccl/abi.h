@@ -38,12 +38,16 @@ struct sl_nccl_descriptor {
             const char *func;
             uint64_t count;
             const char *dtype;
-            int32_t root;
+            int32_t root, pad;
+            const void *stream;
+            uint8_t is_captured; /* 1: into a graph */
         } coll_api;
         struct { /* a call of ncclSend or ncclRecv */
             const char *func;
             uint64_t count;
             const char *dtype;
+            const void *stream;
+            uint8_t is_captured;
         } p2p_api;
         struct { /* a collective in a launched kernel */
             uint64_t number;
@@ -74,9 +78,11 @@ SL_NCCL_AT(coll_api.func, 24);
 SL_NCCL_AT(coll_api.count, 32);
 SL_NCCL_AT(coll_api.dtype, 40);
 SL_NCCL_AT(coll_api.root, 48);
+SL_NCCL_AT(coll_api.is_captured, 64);
 SL_NCCL_AT(p2p_api.func, 24);
 SL_NCCL_AT(p2p_api.count, 32);
 SL_NCCL_AT(p2p_api.dtype, 40);
+SL_NCCL_AT(p2p_api.is_captured, 56);
 SL_NCCL_AT(coll.number, 24);
 SL_NCCL_AT(coll.func, 32);
 SL_NCCL_AT(coll.count, 56);

@@ -29,7 +29,6 @@
 
 /* A handle has the event's kind in the low bits, then a number that counts the thread's events, and
  * the number of the thread. */
-#define KIND_BITS  4
 #define THREAD_BIT 40
 #define KIND_OTHER (SL_NCCL_RECORD_P2P + 1) /* an event that needs no record */
 #define KIND_GROUP (SL_NCCL_RECORD_P2P + 2) /* the group of calls */
@@ -64,6 +63,7 @@ static struct {
 static _Thread_local struct {
     uint64_t next;   /* the next handle, without its kind; 0: none yet */
     uint64_t launch; /* handle of the launch that has not ended; 0: none */
+    uint64_t group;  /* handle of the last group of calls */
     uint64_t tasks;  /* handle of the last event around the collectives of a kernel */
     int has_calls;   /* 1: calls were recorded since the last launch or end of a group */
 } mine;
@@ -327,7 +327,7 @@ static uint64_t new_handle(void)
         mine.next =
             (uint64_t)(atomic_fetch_add_explicit(&plugin.threads, 1, memory_order_relaxed) + 1)
             << THREAD_BIT;
-    return mine.next += 1 << KIND_BITS;
+    return mine.next += 1 << SL_NCCL_KIND_BITS;
 }
 
 /* Writes an event. Without a lane, or without room in it, the lanes count the loss. */
@@ -357,10 +357,13 @@ static struct sl_nccl_event event_of(enum sl_nccl_record kind, uint32_t comm, ui
                                   .tasks = mine.tasks};
 }
 
-static void start_call(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d,
-                       int is_collective)
+/* Returns the handle's kind. */
+static uint64_t start_call(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d,
+                           int is_collective)
 {
-    struct sl_nccl_event e = event_of(SL_NCCL_RECORD_CALL, comm, handle, d);
+    uint8_t is_captured = is_collective ? d->coll_api.is_captured : d->p2p_api.is_captured;
+    uint64_t kind = is_captured == 1 ? SL_NCCL_KIND_CAPTURED : SL_NCCL_RECORD_CALL;
+    struct sl_nccl_event e = event_of(SL_NCCL_RECORD_CALL, comm, handle | kind, d);
 
     e.func = text_of(d->coll_api.func);
     e.dtype = text_of(d->coll_api.dtype);
@@ -369,6 +372,7 @@ static void start_call(uint32_t comm, uint64_t handle, const struct sl_nccl_desc
         e.root = d->coll_api.root;
     mine.has_calls = 1;
     put(&e, sl_clock_stamp());
+    return kind;
 }
 
 static void start_coll(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d)
@@ -414,10 +418,10 @@ static uint64_t start(uint64_t type, uint32_t comm, uint64_t handle,
     switch (type) {
     case SL_NCCL_COLL_API:
     case SL_NCCL_P2P_API:
-        start_call(comm, handle | SL_NCCL_RECORD_CALL, d, type == SL_NCCL_COLL_API);
-        return SL_NCCL_RECORD_CALL;
+        return start_call(comm, handle, d, type == SL_NCCL_COLL_API);
     case SL_NCCL_GROUP_API:
         mine.has_calls = 0;
+        mine.group = handle | KIND_GROUP;
         return KIND_GROUP;
     case SL_NCCL_GROUP:
         mine.tasks = handle;
@@ -475,7 +479,7 @@ static void put_end(enum sl_nccl_record kind, uint64_t handle)
  * again after a window has closed. */
 int sl_nccl_plugin_end(void *handle)
 {
-    uint64_t it = (uint64_t)(uintptr_t)handle, kind = it & ((1 << KIND_BITS) - 1);
+    uint64_t it = (uint64_t)(uintptr_t)handle, kind = it & ((1 << SL_NCCL_KIND_BITS) - 1);
 
     if (kind == KIND_GROUP && mine.has_calls) {
         mine.has_calls = 0;
@@ -483,10 +487,23 @@ int sl_nccl_plugin_end(void *handle)
     } else if (kind == SL_NCCL_RECORD_LAUNCH && mine.launch == it) {
         mine.launch = 0;
         put_end(SL_NCCL_RECORD_LAUNCH_END, it);
-    } else if (kind == SL_NCCL_RECORD_LAUNCH || kind == 0 || kind > KIND_OFF) {
+    } else if (kind == SL_NCCL_RECORD_LAUNCH || kind == 0 ||
+               (kind > KIND_OFF && kind != SL_NCCL_KIND_CAPTURED)) {
         count_odd();
     }
     return 0;
+}
+
+void sl_nccl_plugin_node(uint64_t node)
+{
+    const struct sl_nccl_event e = {
+        .record = {.what = SL_LANE_NCCL, .parts = SL_NCCL_RECORD_NODE, .pairs = sizeof(e) / 16},
+        .handle = mine.launch,
+        .parent = mine.group,
+        .number = node};
+
+    if (is_recording() && node && (mine.launch || mine.has_calls))
+        put(&e, sl_clock_stamp());
 }
 
 int sl_nccl_plugin_state(void *handle, int state, void *args)

@@ -35,7 +35,21 @@ enum sl_nccl_record {
     SL_NCCL_RECORD_LAUNCH_END, /* `handle` is the launch's */
     SL_NCCL_RECORD_GROUP_END,  /* `handle` is the group's; only for a group with calls and without
                                 * a reported launch */
+    SL_NCCL_RECORD_NODE, /* the launch `handle` (0: a launch that is not reported, of the group
+                          * `parent`) created the graph node `number` */
 };
+
+/* A handle's lowest bits. The handle of a record has the record's kind there, except for a call
+ * that is captured into a graph. */
+enum {
+    SL_NCCL_KIND_BITS = 4,
+    SL_NCCL_KIND_CAPTURED = 14,
+};
+
+static inline int sl_nccl_is_captured(uint64_t handle)
+{
+    return (handle & ((1 << SL_NCCL_KIND_BITS) - 1)) == SL_NCCL_KIND_CAPTURED;
+}
 
 /* A record in a lane. Texts are numbers of base/text_table.h; 0: none, or not readable. */
 struct sl_nccl_event {
@@ -64,6 +78,9 @@ void sl_nccl_plugin_level(enum sl_nccl_level level);
 void sl_nccl_plugin_enable(int on);
 /* Any thread, also in a forked child. Stops recording for good. Async-signal-safe. */
 void sl_nccl_plugin_stop(void);
+
+/* Call on the thread that has created the node of a CUDA graph. */
+void sl_nccl_plugin_node(uint64_t node);
 
 /* Recorder thread. Returns 0, or -ENOENT if there is no such communicator any more. */
 int sl_nccl_plugin_comm(uint32_t number, struct sl_nccl_comm *out);

@@ -12,6 +12,10 @@
  * are only Sends and Recvs to NCCL's profiler. The NVTX range around these names the call, and has
  * the reduction of other calls.
  *
+ * A captured launch creates a node of a CUDA graph. The kernel of each replay has the node's id, so
+ * what the kernel does is told about the node. NCCL may report the collectives of each replay, or
+ * of none: only the first report adds something.
+ *
  * Threads, memory: see read.h.
  */
 #include "collect/nccl/read.h"
@@ -29,6 +33,7 @@
 #define KERNELS   256  /* number of launched kernels that are kept, a power of two */
 #define MEMBERS   32   /* number of calls of a kernel that are told apart */
 #define LOOK_BACK 1024 /* number of calls among which the calls of a group are looked for */
+#define NODES     1024 /* number of graph nodes that are kept, a power of two */
 
 /* Identifies a call of several messages by its range. Handles never have this bit. */
 #define OF_RANGE (1ull << 63)
@@ -45,6 +50,7 @@ struct kernel {
     uint64_t group;
     uint64_t tasks; /* handle of the event around the kernel's collectives; 0: not known yet */
     uint32_t thread;
+    int is_captured;        /* 1: the launch created nodes of a graph */
     int is_reported;        /* 1: a collective or message was reported, so nothing is guessed */
     uint64_t call[MEMBERS]; /* identifies the calls */
     struct sl_nccl_work work;
@@ -58,6 +64,10 @@ struct sl_nccl_read {
     uint64_t calls; /* number of calls so far */
     struct kernel kernel[KERNELS];
     uint64_t kernels;
+    struct {
+        uint64_t node, launch, group;
+    } node[NODES];
+    uint64_t nodes;
     size_t texts_used;
     uint64_t lost, odd;
 };
@@ -89,6 +99,21 @@ uint64_t sl_nccl_read_odd(const struct sl_nccl_read *r)
     return r->odd;
 }
 
+/* Tells about all nodes that the kernel's launch created. */
+static void tell_nodes(const struct sl_nccl_read *r, const struct kernel *k, uint32_t text)
+{
+    uint64_t most = r->nodes < NODES ? r->nodes : NODES;
+    struct sl_event ev = {.kind = SL_EV_META_NODE, .fact = SL_NODE_WORK, .name = text};
+
+    for (uint64_t i = 1; i <= most; i++) {
+        if (r->node[(r->nodes - i) % NODES].launch != k->launch ||
+            r->node[(r->nodes - i) % NODES].group != k->group)
+            continue;
+        ev.u.node.id = r->node[(r->nodes - i) % NODES].node;
+        r->opt.sink(r->opt.user, &ev);
+    }
+}
+
 /* Interns the members about the kernel, and stores them in its span. */
 static void tell(struct sl_nccl_read *r, const struct kernel *k)
 {
@@ -96,7 +121,7 @@ static void tell(struct sl_nccl_read *r, const struct kernel *k)
     size_t length;
     uint32_t id;
 
-    if (!k->about || k->about->thread != k->thread)
+    if (!k->is_captured && (!k->about || k->about->thread != k->thread))
         return;
     length = sl_nccl_describe(text, &k->work);
     id = sl_intern_find(r->opt.names, text, length);
@@ -105,6 +130,10 @@ static void tell(struct sl_nccl_read *r, const struct kernel *k)
         r->texts_used += id ? length : 0;
     }
     r->lost += !id;
+    if (k->is_captured && id)
+        tell_nodes(r, k, id);
+    if (!k->about || k->about->thread != k->thread)
+        return;
     k->about->text = id;
     k->about->number = k->work.calls == 1 && k->work.first.record.parts == SL_NCCL_RECORD_COLL
                            ? k->work.first.number
@@ -213,6 +242,22 @@ static void take_launch(struct sl_nccl_read *r, const struct sl_nccl_ordered *it
                                                         .work.comm = it->event.record.aux};
 }
 
+static void take_node(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    uint64_t i = r->nodes++ % NODES;
+
+    r->node[i].node = it->event.number;
+    r->node[i].launch = it->event.handle;
+    r->node[i].group = it->event.parent;
+}
+
+static int is_captured(const struct sl_nccl_read *r, const struct kernel *k)
+{
+    const uint64_t last = (r->nodes - 1) % NODES;
+
+    return r->nodes && r->node[last].launch == k->launch && r->node[last].group == k->group;
+}
+
 static void take_launch_end(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     uint64_t most = r->kernels < KERNELS ? r->kernels : KERNELS;
@@ -224,9 +269,12 @@ static void take_launch_end(struct sl_nccl_read *r, const struct sl_nccl_ordered
             continue;
         if (!k->about)
             k->about = sl_launches_add(r->opt.launches, it->thread, k->start_ns, it->ns);
+        k->is_captured = is_captured(r, k);
         guess(r, k);
         if (k->work.calls)
             tell(r, k);
+        if (k->is_captured)
+            k->about = NULL; /* collectives of later replays say nothing about this call */
         return;
     }
 }
@@ -257,6 +305,7 @@ static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered 
     *k = (struct kernel){
         .group = it->event.handle, .thread = it->thread, .work.comm = last->record.aux};
     k->about = sl_launches_add(r->opt.launches, it->thread, last->record.stamp, it->ns);
+    k->is_captured = is_captured(r, k);
     guess(r, k);
     tell(r, k);
 }
@@ -296,7 +345,7 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
     struct sl_nccl_event e = it->event;
 
     if (!k) {
-        r->lost++;
+        r->lost += !sl_nccl_is_captured(it->event.parent);
         return;
     }
     k->tasks = e.tasks;
@@ -333,6 +382,9 @@ static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         break;
     case SL_NCCL_RECORD_GROUP_END:
         take_group_end(r, it);
+        break;
+    case SL_NCCL_RECORD_NODE:
+        take_node(r, it);
         break;
     case SL_NCCL_RECORD_COLL:
     case SL_NCCL_RECORD_P2P:

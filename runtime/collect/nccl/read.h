@@ -15,6 +15,7 @@
 
 #include "base/intern.h"
 #include "collect/lane/lane.h"
+#include "event/event.h"
 #include "event/launches.h"
 
 struct sl_nccl_read;
@@ -23,6 +24,9 @@ struct sl_nccl_read_options {
     struct sl_intern *names;
     struct sl_launches *launches;
     size_t texts_bytes; /* maximum bytes of texts that this reader interns */
+    void *user;
+    /* Receives SL_NODE_WORK facts about nodes of CUDA graphs. */
+    void (*sink)(void *user, const struct sl_event *ev);
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -111,10 +111,13 @@ char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node)
 {
     const struct sl_capture *by = sl_captures_find(&k->captures, node);
     size_t length = 0;
-    const char *name;
+    const char *name, *work;
 
     at = sl_json_u64(SL_JSON_LITERAL(at, ",\"graph node id\":"), node);
-    name = by ? sl_intern_get(k->opt.intern, by->name, &length) : NULL;
+    work = by && by->work ? sl_intern_get(k->opt.intern, by->work, &length) : NULL;
+    if (work && length <= LAUNCHED_MOST)
+        at = sl_json_raw(at, work, length);
+    name = by && by->name ? sl_intern_get(k->opt.intern, by->name, &length) : NULL;
     if (!name)
         return at;
     at = SL_JSON_LITERAL(at, ",\"captured_by\":\"");

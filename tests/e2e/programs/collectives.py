@@ -1,6 +1,7 @@
 """Makes collectives with NCCL on two devices of this process, by ctypes. The arguments are steps, in order:
 init (two communicators), destroy, all (each function once, outside of groups), group (several functions in one group),
-count=N (elements of the following calls), load=FILE (a
+capture (all, into
+one graph for each device), replay (launches these graphs), count=N (elements of the following calls), load=FILE (a
 library), open and close (a window of syncline), fork (a child that makes collectives
 of its own communicators), sync."""
 import ctypes
@@ -13,7 +14,7 @@ nccl = ctypes.CDLL("libnccl.so.2")
 syncline = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]) if "CUDA_INJECTION64_PATH" in os.environ else None
 P = ctypes.c_void_p
 FLOAT32, BFLOAT16, SUM, MAX, BYTES = 7, 9, 0, 2, 1 << 20
-comms, buffers, streams = [], [], []
+comms, buffers, streams, graphs = [], [], [], []
 count = 1000
 
 
@@ -75,6 +76,25 @@ def each():
             check(both[rank][name]())
 
 
+def capture():
+    for device in range(2):
+        on(device)
+        check(cuda.cudaStreamBeginCapture(streams[device], 2))
+    each()
+    for device in range(2):
+        on(device)
+        graph, executable = P(), P()
+        check(cuda.cudaStreamEndCapture(streams[device], ctypes.byref(graph)))
+        check(cuda.cudaGraphInstantiate(ctypes.byref(executable), graph, ctypes.c_ulonglong(0)))
+        graphs.append(executable)
+
+
+def replay():
+    for device in range(2):
+        on(device)
+        check(cuda.cudaGraphLaunch(graphs[device], streams[device]))
+
+
 def group():
     check(nccl.ncclGroupStart())
     for name in ("AllReduce", "ReduceScatter"):
@@ -120,6 +140,7 @@ def main():
     global count
     setup()
     steps = {"init": init, "destroy": destroy, "all": each, "group": group, "sync": sync, "fork": fork,
+             "capture": capture, "replay": replay,
              "open": start, "close": stop}
     for step in sys.argv[1:]:
         if step.startswith("count="):

@@ -147,6 +147,7 @@ int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_n
 
 /* ---- a profiler plugin (nccl_plugin.c) ---- */
 
+bool sim_nccl_is_captured(void *stream);
 int sim_nccl_version(void); /* such as 22809 */
 void sim_nccl_plugin_attach(struct sim_nccl_comm *comm);
 void sim_nccl_plugin_detach(struct sim_nccl_comm *comm);
@@ -156,7 +157,7 @@ void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, 
 /* Call before the launch of a kernel. Returns the plugin's handle of the launch. */
 void *sim_nccl_tell_launch(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks,
                            int count, void *stream);
-void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch,
+void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch, void *stream,
                             const struct sim_nccl_task *tasks, int count, unsigned channels);
 void sim_nccl_tell_group_end(void);
 

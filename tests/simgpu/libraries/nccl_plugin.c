@@ -10,6 +10,8 @@
  *     for each kernel: KernelLaunch start and stop; Group start; a Coll or P2p start and stop for
  *     each collective and message; Group stop,
  *     GroupApi stop
+ * Calls that are captured into a graph send no Group, Coll and P2p, neither then nor in replays, as
+ * in NCCL with all ranks on one node.
  * Application threads. The mask and the loaded plugin belong to the process.
  */
 #include <dlfcn.h>
@@ -241,21 +243,31 @@ static bool message(const struct sim_nccl_comm *comm, const struct sim_nccl_task
 
 /* ---- calls ---- */
 
+bool sim_nccl_is_captured(void *handle)
+{
+    struct sim_stream *stream;
+
+    return sim_stream_resolve(handle, &stream) == 0 && sim_stream_capturing(stream);
+}
+
 /* Returns the handle of a call of a collective, or of a message. */
 static void *tell_one(struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
                       enum sim_nccl_verb verb, void *stream)
 {
     bool is_message = verb == NCCL_SEND || verb == NCCL_RECEIVE;
     struct descriptor d = begin(is_message ? P2P_API : COLL_API, group_handle, 0);
+    bool is_captured = sim_nccl_is_captured(stream);
 
     put_pointer(&d, 24, funcs[verb]);
     put64(&d, 32, task->count);
     put_pointer(&d, 40, types[task->type]);
     if (is_message) {
         put_pointer(&d, 48, stream);
+        put(&d, 56, &is_captured, 1);
     } else {
         put32(&d, 48, task->peer);
         put_pointer(&d, 56, stream);
+        put(&d, 64, &is_captured, 1);
     }
     return start(comm, &d);
 }
@@ -278,7 +290,7 @@ static void tell_messages(struct sim_nccl_comm *comm, struct sim_nccl_task *task
 void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, void *stream,
                         int depth)
 {
-    bool is_numbered = !is_message(task) && !is_of_messages(task);
+    bool is_numbered = !is_message(task) && !is_of_messages(task) && !sim_nccl_is_captured(stream);
     struct descriptor d;
 
     task->number = is_numbered ? comm->numbers[task->verb]++ : 0;
@@ -408,11 +420,13 @@ static void tell_tasks(const struct sim_nccl_comm *comm, const struct sim_nccl_t
     stop(group);
 }
 
-void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch,
+void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch, void *stream,
                             const struct sim_nccl_task *tasks, int count, unsigned channels)
 {
     stop(launch);
-    tell_tasks(comm, tasks, count, channels);
+    if (!sim_nccl_is_captured(stream)) {
+        tell_tasks(comm, tasks, count, channels);
+    }
     for (int i = 0; i < count; i++) {
         if (is_of_messages(&tasks[i])) {
             free(tasks[i].calls);

@@ -368,7 +368,7 @@ int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_n
     int error = launch_there(comm, stream, &kernel);
     uint64_t after = sim_correlation_now();
 
-    sim_nccl_tell_launched(comm, launch, tasks, count, kernel.grid[0]);
+    sim_nccl_tell_launched(comm, launch, stream, tasks, count, kernel.grid[0]);
     if (error) {
         free(group);
         return NCCL_CUDA_ERROR;

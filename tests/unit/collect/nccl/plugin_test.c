@@ -90,9 +90,20 @@ static const char *about(uint64_t ns, uint64_t *number)
     return a && a->text ? sl_intern_get(names, a->text, NULL) : "";
 }
 
+static struct sl_event fact; /* the last fact about a graph node */
+static unsigned facts;
+
+static void take_fact(void *user, const struct sl_event *ev)
+{
+    assert_int_equal(ev->kind, SL_EV_META_NODE);
+    assert_int_equal(ev->fact, SL_NODE_WORK);
+    fact = *ev;
+    facts++;
+}
+
 static int set_up(void **state)
 {
-    const struct sl_nccl_read_options opt = {.texts_bytes = 1 << 20};
+    const struct sl_nccl_read_options opt = {.texts_bytes = 1 << 20, .sink = take_fact};
     struct sl_nccl_read_options all = opt;
 
     (void)state;
@@ -203,18 +214,39 @@ static void kernels_are_described(void **state)
     sl_nccl_plugin_finalize(context);
 }
 
+struct read_event {
+    uint32_t thread, kind;
+    uint64_t ns, handle, parent, count, number, tasks;
+};
+
+/* Passes events of AllReduces to the reader, as one pass over all lanes. */
+static void read_events(uint32_t comm, uint64_t from, const struct read_event *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct sl_nccl_event e = {.record = {.what = SL_LANE_NCCL,
+                                                   .parts = (uint8_t)all[i].kind,
+                                                   .pairs = sizeof(e) / 16,
+                                                   .aux = comm},
+                                        .handle = all[i].handle,
+                                        .parent = all[i].parent,
+                                        .count = all[i].count,
+                                        .number = all[i].number,
+                                        .func = sl_text_table_put("AllReduce", 9),
+                                        .tasks = all[i].tasks};
+
+        sl_nccl_read_record(reader, all[i].thread, &e.record, from + all[i].ns, 0);
+    }
+    sl_nccl_read_done(reader);
+    now_ns = from + 1000;
+}
+
 /* The lane of the thread that launches is read before the lane of the thread that calls, as with
  * communicators that do not block. CUDA's thread reports the collectives of both kernels at the
  * end, in the order of the kernels. */
 static void threads_are_put_in_order(void **state)
 {
     const uint32_t comm = (uint32_t)(uintptr_t)init(0xdef, NULL, 2, 0);
-    const struct sl_lane_record header = {
-        .what = SL_LANE_NCCL, .pairs = sizeof(struct sl_nccl_event) / 16, .aux = comm};
-    static const struct {
-        uint32_t thread, kind;
-        uint64_t ns, handle, parent, count, number, tasks;
-    } all[] = {
+    static const struct read_event all[] = {
         {9, SL_NCCL_RECORD_COLL, 60, 91, 51, 4096, 7, 901},
         {9, SL_NCCL_RECORD_COLL, 70, 92, 52, 4096, 8, 902},
         {8, SL_NCCL_RECORD_LAUNCH, 20, 81, 50, 0, 0, 0},
@@ -226,19 +258,7 @@ static void threads_are_put_in_order(void **state)
     };
     const uint64_t from = now_ns + 1000;
 
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        struct sl_nccl_event e = {.record = header,
-                                  .handle = all[i].handle,
-                                  .parent = all[i].parent,
-                                  .count = all[i].count,
-                                  .number = all[i].number,
-                                  .func = sl_text_table_put("AllReduce", 9),
-                                  .tasks = all[i].tasks};
-
-        e.record.parts = (uint8_t)all[i].kind;
-        sl_nccl_read_record(reader, all[i].thread, &e.record, from + all[i].ns, 0);
-    }
-    sl_nccl_read_done(reader);
+    read_events(comm, from, all, sizeof(all) / sizeof(*all));
     for (uint64_t i = 0; i < 2; i++) {
         const struct sl_launch_about *a = sl_launches_find(launches, 8, from + 25 + 20 * i);
 
@@ -247,7 +267,40 @@ static void threads_are_put_in_order(void **state)
         assert_non_null(strstr(sl_intern_get(names, a->text, NULL),
                                i ? "\"NCCL count\":22," : "\"NCCL count\":11,"));
     }
-    now_ns = from + 100;
+    sl_nccl_plugin_finalize((void *)(uintptr_t)comm);
+}
+
+/* CUDA's thread reports a captured collective at each replay. The first report adds the number of
+ * channels and so on to what is known about the node; no report is lost or changes the launch. */
+static void replays_say_what_was_captured(void **state)
+{
+    const uint32_t comm = (uint32_t)(uintptr_t)init(0xfed, NULL, 2, 0);
+    const uint64_t call = 1 << SL_NCCL_KIND_BITS | SL_NCCL_KIND_CAPTURED, from = now_ns + 1000;
+    const uint64_t lost = sl_nccl_read_lost(reader);
+    const struct read_event capture[] = {
+        {7, SL_NCCL_RECORD_CALL, 10, call, 150, 11, 0, 0},
+        {7, SL_NCCL_RECORD_LAUNCH, 20, 181, 150, 0, 0, 0},
+        {7, SL_NCCL_RECORD_NODE, 25, 181, 150, 0, 4711, 0},
+        {7, SL_NCCL_RECORD_LAUNCH_END, 30, 181, 0, 0, 0, 0},
+    };
+    const struct read_event replay = {9, SL_NCCL_RECORD_COLL, 60, 191, call, 4096, 7, 911};
+    const struct read_event again = {9, SL_NCCL_RECORD_COLL, 70, 192, call, 4096, 8, 912};
+    uint64_t number;
+
+    facts = 0;
+    read_events(comm, from, capture, 4);
+    assert_int_equal(facts, 1);
+    assert_int_equal(fact.u.node.id, 4711);
+    assert_string_equal(sl_intern_get(names, fact.name, NULL), about(from + 25, &number));
+    assert_int_equal(number, UINT64_MAX);
+    read_events(comm, from, &replay, 1);
+    assert_int_equal(facts, 2);
+    assert_non_null(strstr(sl_intern_get(names, fact.name, NULL), "\"NCCL count\":11,"));
+    read_events(comm, from, &again, 1);
+    assert_int_equal(facts, 2);
+    assert_int_equal(sl_nccl_read_lost(reader), lost);
+    about(from + 25, &number);
+    assert_int_equal(number, UINT64_MAX);
     sl_nccl_plugin_finalize((void *)(uintptr_t)comm);
 }
 
@@ -387,6 +440,7 @@ int main(void)
         cmocka_unit_test(version_7_needs_nccl_2_31),
         cmocka_unit_test(kernels_are_described),
         cmocka_unit_test(threads_are_put_in_order),
+        cmocka_unit_test(replays_say_what_was_captured),
         cmocka_unit_test(unreadable_texts_are_left_out),
         cmocka_unit_test(calls_that_do_not_fit_are_counted),
         cmocka_unit_test(communicators_come_and_go),
