@@ -310,7 +310,8 @@ struct sl_event {
         } node;
         struct {
             uint64_t number; /* UINT64_MAX: none */
-            uint64_t pad;
+            uint32_t what;   /* enum sl_launch_what (event/launches.h) */
+            uint32_t pad;
         } collective;
         struct {
             uint32_t number;          /* number of the window in the process, from 1 */

@@ -44,7 +44,7 @@ def expected(line, nccl):
         args["Reduction"] = OPS[min(line["op"], 5)]
     if verb in ("Send", "Recv"):
         args["NCCL peer"] = line["peer"]
-    elif verb == "Broadcast" and nccl != "2.28":  # reported only as a call
+    elif verb == "Broadcast" and nccl not in ("2.27", "2.28"):  # reported only as a call
         del args["Channels"]
     elif verb not in ("AlltoAll", "Gather", "Scatter"):
         args |= {"Algorithm": "RING", "Protocol": "LL", "NCCL number": line["number"]}
@@ -128,6 +128,31 @@ def test_replays_are_described(tmp_path):
                 assert described(row) == args
     trace.events = [row for row in trace.events if "graph node id" not in row.get("args", ())]
     assert check(run, trace) == 36
+
+
+def test_launches_that_are_not_reported(tmp_path):
+    """NCCL 2.27 reports neither calls nor launches. Its kernels are found by NVTX's ranges, also in groups, beside
+    other work of the thread."""
+    run = go(tmp_path, "init", "fill", "all", "fill", "group", "count=77", "fill", "pair", "fill", "destroy", nccl="2.27")
+    trace = run.trace()
+    ours = [row for row in trace.of("kernel") if "nccl" in row["name"]]
+    calls = {row["args"]["correlation"]: row for row in trace.of("cuda_driver", "cuda_runtime")}
+    assert len(ours) == len(run.truth_of("nccl")) == 22 and len(trace.of("gpu_memset")) == 8
+    for row in ours:
+        line, args = truth_of(run, row), described(row)
+        verb = VERBS[line["verb"]]
+        if line["tasks"] > 1:
+            assert args["NCCL call"] == "mixed" and args["NCCL bytes"] == line["count"] * 4 * 2
+            assert args["Comm rank"] == line["rank"]
+        else:
+            wanted = expected(line, "2.27")
+            if verb in ("AllGather", "Broadcast"):  # reported in bytes
+                wanted |= {"NCCL count": wanted["NCCL bytes"], "NCCL dtype": "ncclInt8"}
+            assert args == wanted
+        assert described(calls[row["args"]["correlation"]]) == args
+    assert not any(described(row) for row in trace.of("gpu_memset"))
+    assert sum("NCCL call" in row["args"] for row in calls.values()) == 22
+    assert trace.counters["nccl_unjoined"] == trace.counters["nccl_odd_events"] == 0
 
 
 @pytest.mark.parametrize("options", [{"nccl": "2.25"}, {"SYNCLINE_NCCL": "off"}, {"NCCL_PROFILER_PLUGIN": "none"},

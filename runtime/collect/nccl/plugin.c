@@ -22,8 +22,8 @@
 #define PROBES       8   /* entries of this table in which a text is looked for */
 #define VERSION_2_31 23100
 
-/* The mask at SYNCLINE_NCCL=calls. 2.27 (version 4) has no launch events, so its events cannot be
- * joined with kernels, and nothing is asked for. */
+/* The mask at SYNCLINE_NCCL=calls. NCCL 2.27 (version 4) reports neither calls nor launches. */
+#define CALLS_2_27 (SL_NCCL_COLL | SL_NCCL_P2P)
 #define CALLS                                                                                      \
     (SL_NCCL_COLL_API | SL_NCCL_P2P_API | SL_NCCL_KERNEL_LAUNCH | SL_NCCL_COLL | SL_NCCL_P2P)
 
@@ -291,7 +291,7 @@ int sl_nccl_plugin_init_v4(void **context, int *mask, const char *name, uint64_t
                            int ranks, int rank, void *log)
 {
     (void)log;
-    return init(context, mask, 0, 0, hash, name, nodes, ranks, rank);
+    return init(context, mask, CALLS_2_27, 0, hash, name, nodes, ranks, rank);
 }
 
 int sl_nccl_plugin_init_v5(void **context, uint64_t hash, int *mask, const char *name, int nodes,
@@ -458,7 +458,15 @@ static int start_event(void *context, void **handle, const struct sl_nccl_descri
 
 int sl_nccl_plugin_start_v4(void *context, void **handle, const struct sl_nccl_descriptor *d)
 {
-    return start_event(context, handle, d, d->type_v4);
+    int result = start_event(context, handle, d, d->type_v4);
+
+    if (d->type_v4 == SL_NCCL_GROUP && (uint64_t)(uintptr_t)*handle != KIND_OFF) {
+        const struct sl_nccl_event e =
+            event_of(SL_NCCL_RECORD_TASKS, comm_of(context), mine.tasks, d);
+
+        put(&e, sl_clock_stamp());
+    }
+    return result;
 }
 
 int sl_nccl_plugin_start(void *context, void **handle, const struct sl_nccl_descriptor *d)

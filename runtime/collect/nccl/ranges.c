@@ -9,6 +9,7 @@
 #include "collect/nccl/ranges.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/text_table.h"
@@ -109,6 +110,34 @@ static const struct sl_nccl_range_thread *find_thread(const struct sl_nccl_range
     return unused;
 }
 
+static void keep(struct sl_nccl_ranges *r, uint32_t thread, const struct sl_nccl_range *range)
+{
+    unsigned i = r->pasts % SL_NCCL_RANGE_PAST;
+
+    if (!range->hash)
+        return;
+    r->past[i].thread = thread;
+    r->past[i].range = *range;
+    r->pasts++;
+}
+
+int sl_nccl_ranges_take(struct sl_nccl_ranges *r, uint32_t thread, uint64_t ns,
+                        const struct sl_nccl_range *like, struct sl_nccl_range *out)
+{
+    for (uint64_t i = 1; i <= SL_NCCL_RANGE_PAST; i++) {
+        unsigned at = (unsigned)(r->pasts - i) % SL_NCCL_RANGE_PAST;
+        const struct sl_nccl_range *range = &r->past[at].range;
+
+        if (r->past[at].thread != thread || range->start_ns > ns || range->func != like->func ||
+            range->hash != like->hash || range->bytes != like->bytes)
+            continue;
+        *out = *range;
+        r->past[at].thread = 0;
+        return 0;
+    }
+    return -ENOENT;
+}
+
 void sl_nccl_ranges_record(struct sl_nccl_ranges *r, uint32_t thread,
                            const struct sl_lane_record *record, uint64_t ns, int is_ours)
 {
@@ -125,6 +154,7 @@ void sl_nccl_ranges_record(struct sl_nccl_ranges *r, uint32_t thread,
             t->range[t->depth] = range_of(record);
             t->range[t->depth].id = ++r->count;
             t->range[t->depth].start_ns = ns;
+            keep(r, thread, &t->range[t->depth]);
         }
         t->depth++;
     } else if (t->depth && record->what == SL_LANE_POP) {

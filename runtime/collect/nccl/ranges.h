@@ -17,6 +17,7 @@
 enum {
     SL_NCCL_RANGE_THREADS = 64, /* threads whose ranges are known at one time */
     SL_NCCL_RANGE_DEPTH = 8,    /* deeper ranges are ignored; NCCL nests two or three */
+    SL_NCCL_RANGE_PAST = 256,   /* ranges that are kept after their end; a power of two */
 };
 
 #define SL_NCCL_RANGE_DOMAIN "NCCL" /* name of the NVTX domain */
@@ -40,12 +41,22 @@ struct sl_nccl_range_thread {
 /* All zero: no range is open. */
 struct sl_nccl_ranges {
     uint64_t count; /* number of ranges so far */
+    struct {
+        uint32_t thread; /* 0: free, or the call was found */
+        struct sl_nccl_range range;
+    } past[SL_NCCL_RANGE_PAST]; /* calls with a communicator */
+    uint64_t pasts;
     struct sl_nccl_range_thread thread[SL_NCCL_RANGE_THREADS];
 };
 
 /* Call with each record of a thread. `is_ours`: the record belongs to the NVTX domain of NCCL. */
 void sl_nccl_ranges_record(struct sl_nccl_ranges *r, uint32_t thread,
                            const struct sl_lane_record *record, uint64_t ns, int is_ours);
+
+/* Finds the thread's last call of a function before `ns`, with this communicator and size. A call
+ * is found once. Returns 0 or -ENOENT. */
+int sl_nccl_ranges_take(struct sl_nccl_ranges *r, uint32_t thread, uint64_t ns,
+                        const struct sl_nccl_range *like, struct sl_nccl_range *out);
 
 /* Returns the innermost range that is open on the thread, or NULL. */
 const struct sl_nccl_range *sl_nccl_ranges_open(const struct sl_nccl_ranges *r, uint32_t thread);

@@ -46,7 +46,8 @@ struct call {
 
 struct kernel {
     struct sl_launch_about *about; /* NULL: no span, or the launch has not ended */
-    uint64_t start_ns, launch;     /* start and handle of the launch */
+    uint64_t start_ns, end_ns;     /* of the span */
+    uint64_t launch;               /* handle of the launch; 0: not reported */
     uint64_t group;
     uint64_t tasks; /* handle of the event around the kernel's collectives; 0: not known yet */
     uint32_t thread;
@@ -159,7 +160,7 @@ static void merge(struct sl_nccl_read *r, struct call *c, const struct sl_nccl_r
     } else if (range->func == e->func) {
         r->odd += range->bytes && range->bytes != sl_nccl_bytes(e);
         c->reduction = range->reduction;
-        if (sl_nccl_is_one_of(e->func, messages))
+        if (sl_nccl_is_one_of(e->func, messages) && range->peer >= 0)
             e->root = range->peer;
     } else if (sl_nccl_is_one_of(range->func, of_messages) &&
                sl_nccl_is_one_of(e->func, messages)) {
@@ -269,6 +270,7 @@ static void take_launch_end(struct sl_nccl_read *r, const struct sl_nccl_ordered
             continue;
         if (!k->about)
             k->about = sl_launches_add(r->opt.launches, it->thread, k->start_ns, it->ns);
+        k->end_ns = it->ns;
         k->is_captured = is_captured(r, k);
         guess(r, k);
         if (k->work.calls)
@@ -302,15 +304,66 @@ static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered 
     if (!last)
         return;
     r->kernels++;
-    *k = (struct kernel){
-        .group = it->event.handle, .thread = it->thread, .work.comm = last->record.aux};
+    *k = (struct kernel){.group = it->event.handle,
+                         .end_ns = it->ns,
+                         .thread = it->thread,
+                         .work.comm = last->record.aux};
     k->about = sl_launches_add(r->opt.launches, it->thread, last->record.stamp, it->ns);
     k->is_captured = is_captured(r, k);
     guess(r, k);
     tell(r, k);
 }
 
+/* Returns the end of the last span of the thread, 0 if there is none. */
+static uint64_t last_end(const struct sl_nccl_read *r, uint32_t thread)
+{
+    uint64_t most = r->kernels < KERNELS ? r->kernels : KERNELS;
+
+    for (uint64_t i = 1; i <= most; i++)
+        if (r->kernel[(r->kernels - i) % KERNELS].thread == thread)
+            return r->kernel[(r->kernels - i) % KERNELS].end_ns;
+    return 0;
+}
+
+/* NCCL 2.27 reports the collectives of a kernel when it has launched the kernel, and neither the
+ * launch nor the calls. The kernel was launched since the begin of the range that is open, and
+ * since the kernel before. */
+static void take_tasks(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    uint64_t from = last_end(r, it->thread);
+    struct kernel *k = &r->kernel[r->kernels++ % KERNELS];
+
+    if (from < it->range.start_ns)
+        from = it->range.start_ns;
+    *k = (struct kernel){.start_ns = from,
+                         .end_ns = it->ns,
+                         .tasks = it->event.handle,
+                         .thread = it->thread,
+                         .work.comm = it->event.record.aux};
+    k->about = sl_launches_add(r->opt.launches, it->thread, from, it->ns);
+    if (k->about)
+        k->about->what = SL_LAUNCH_NCCL_KERNELS;
+}
+
 /* ---- collectives and messages ---- */
+
+/* NCCL 2.27 reports no calls. The call is the range that is open. In a group, it is an earlier
+ * range of the thread with the same function, communicator and size. */
+static struct call call_by_range(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    struct call c = {.event = it->event, .whole = it->event.handle};
+    struct sl_nccl_range range = it->range;
+    struct sl_nccl_comm comm;
+
+    if (!range.hash && !sl_nccl_plugin_comm(it->event.record.aux, &comm)) {
+        const struct sl_nccl_range like = {
+            .hash = comm.hash, .func = it->event.func, .bytes = sl_nccl_bytes(&it->event)};
+
+        sl_nccl_ranges_take(&r->ranges, it->thread, it->ns, &like, &range);
+    }
+    merge(r, &c, &range);
+    return c;
+}
 
 /* Returns the kernel of a collective or message, or NULL. The kernels of a group run in the order
  * of their launches, and NCCL reports their collectives in this order. */
@@ -341,13 +394,19 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     const struct call *call = call_of(r, it->event.parent);
     struct kernel *k = kernel_of(r, it, call);
-    uint64_t whole = call ? call->whole : it->event.handle;
+    struct call by_range = {.whole = it->event.handle};
     struct sl_nccl_event e = it->event;
+    uint64_t whole;
 
     if (!k) {
         r->lost += !sl_nccl_is_captured(it->event.parent);
         return;
     }
+    if (!call && k->about && k->about->what == SL_LAUNCH_NCCL_KERNELS) {
+        by_range = call_by_range(r, it);
+        call = &by_range;
+    }
+    whole = call ? call->whole : e.handle;
     k->tasks = e.tasks;
     if (!k->is_reported) { /* replaces the guess */
         k->is_reported = 1;
@@ -385,6 +444,9 @@ static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         break;
     case SL_NCCL_RECORD_NODE:
         take_node(r, it);
+        break;
+    case SL_NCCL_RECORD_TASKS:
+        take_tasks(r, it);
         break;
     case SL_NCCL_RECORD_COLL:
     case SL_NCCL_RECORD_P2P:

@@ -1,7 +1,7 @@
 """Makes collectives with NCCL on two devices of this process, by ctypes. The arguments are steps, in order:
-init (two communicators), destroy, all (each function once, outside of groups), group (several functions in one group),
+init (two communicators), destroy, all (each function once, outside of groups), group (several functions in one group), pair (one function in a group),
 capture (all, into
-one graph for each device), replay (launches these graphs), count=N (elements of the following calls), load=FILE (a
+one graph for each device), replay (launches these graphs), fill (a memset), count=N (elements of the following calls), load=FILE (a
 library), open and close (a window of syncline), fork (a child that makes collectives
 of its own communicators), sync."""
 import ctypes
@@ -95,13 +95,19 @@ def replay():
         check(cuda.cudaGraphLaunch(graphs[device], streams[device]))
 
 
-def group():
+def group(*names):
     check(nccl.ncclGroupStart())
-    for name in ("AllReduce", "ReduceScatter"):
+    for name in names:
         for rank in range(2):
             on(rank)
             check(calls(rank)[name]())
     check(nccl.ncclGroupEnd())
+
+
+def fill():
+    for device in range(2):
+        on(device)
+        check(cuda.cudaMemsetAsync(buffers[device][0], 0, ctypes.c_size_t(64), streams[device]))
 
 
 def sync():
@@ -139,7 +145,7 @@ def stop():
 def main():
     global count
     setup()
-    steps = {"init": init, "destroy": destroy, "all": each, "group": group, "sync": sync, "fork": fork,
+    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill,
              "capture": capture, "replay": replay,
              "open": start, "close": stop}
     for step in sys.argv[1:]:

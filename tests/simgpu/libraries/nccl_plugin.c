@@ -10,6 +10,7 @@
  *     for each kernel: KernelLaunch start and stop; Group start; a Coll or P2p start and stop for
  *     each collective and message; Group stop,
  *     GroupApi stop
+ * Version 4 of the interface has only Group, Coll and P2p.
  * Calls that are captured into a graph send no Group, Coll and P2p, neither then nor in replays, as
  * in NCCL with all ranks on one node.
  * Application threads. The mask and the loaded plugin belong to the process.
@@ -40,12 +41,20 @@ enum {
 static const struct {
     const char *name;
     int version, table;
-} versions[] = {{"2.25", 22501, 2}, {"2.28", 22809, 5}, {"2.29", 22907, 6}, {"2.31", 23102, 7}};
+} versions[] = {{"2.25", 22501, 2},
+                {"2.27", 22707, 4},
+                {"2.28", 22809, 5},
+                {"2.29", 22907, 6},
+                {"2.31", 23102, 7}};
 
 struct table {
     const char *name;
-    int (*init)(void **context, uint64_t hash, int *mask, const char *name, int nodes, int ranks,
-                int rank, void *log);
+    union {
+        int (*init)(void **context, uint64_t hash, int *mask, const char *name, int nodes,
+                    int ranks, int rank, void *log);
+        int (*init_v4)(void **context, int *mask, const char *name, uint64_t hash, int nodes,
+                       int ranks, int rank, void *log);
+    };
     int (*start)(void *context, void **handle, void *descriptor);
     int (*stop)(void *handle);
     int (*state)(void *handle, int state, void *args);
@@ -59,9 +68,10 @@ static enum {
     FAILED
 } state;
 static const struct table *table;
+static int table_version;
 static int mask;
 
-static __thread void *group_handle, *last_call;
+static __thread void *group_handle, *tasks_handle, *last_call;
 static __thread bool in_group;
 
 static int chosen(void)
@@ -73,7 +83,7 @@ static int chosen(void)
             return i;
         }
     }
-    return 1;
+    return 2;
 }
 
 int sim_nccl_version(void)
@@ -95,6 +105,7 @@ static void load(void)
         library = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
     }
     for (int v = versions[chosen()].table; library && !table && v >= OLDEST_TABLE; v--) {
+        table_version = v;
         symbol[sizeof "ncclProfiler_v0" - 2] = (char)('0' + v);
         table = dlsym(library, symbol);
     }
@@ -111,6 +122,14 @@ static uint64_t hash_of(const struct sim_nccl_comm *comm)
     return hash;
 }
 
+static int init(struct sim_nccl_comm *comm)
+{
+    return table_version == 4 ? table->init_v4(&comm->context, &mask, NULL, comm->hash, 1,
+                                               comm->ranks, comm->rank, NULL)
+                              : table->init(&comm->context, comm->hash, &mask, NULL, 1, comm->ranks,
+                                            comm->rank, NULL);
+}
+
 void sim_nccl_plugin_attach(struct sim_nccl_comm *comm)
 {
     pthread_mutex_lock(&lock);
@@ -118,8 +137,7 @@ void sim_nccl_plugin_attach(struct sim_nccl_comm *comm)
     if (state == NOT_LOOKED) {
         load();
     }
-    if (state == LOADED &&
-        table->init(&comm->context, comm->hash, &mask, NULL, 1, comm->ranks, comm->rank, NULL)) {
+    if (state == LOADED && init(comm)) {
         state = FAILED;
         mask = 0;
     }
@@ -166,7 +184,11 @@ static struct descriptor begin(uint64_t type, void *parent, int rank)
     struct descriptor d;
 
     memset(&d, 0xa5, sizeof d);
-    put64(&d, 0, type);
+    if (table_version == 4) {
+        d.byte[0] = (unsigned char)type;
+    } else {
+        put64(&d, 0, type);
+    }
     put_pointer(&d, 8, parent);
     put32(&d, 16, rank);
     return d;
@@ -189,6 +211,9 @@ static void stop(void *handle)
 
 static bool is_asked(const struct sim_nccl_comm *comm, int types)
 {
+    if (table_version == 4) {
+        types &= types == ANY_API ? 0 : GROUP | COLL | P2P;
+    }
     return comm->told && __atomic_load_n(&mask, __ATOMIC_RELAXED) & types;
 }
 
@@ -354,7 +379,7 @@ void *sim_nccl_tell_launch(const struct sim_nccl_comm *comm, const struct sim_nc
 static void tell_message(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
                          void *call, const char *func, int peer)
 {
-    struct descriptor d = begin(P2P, call, comm->rank);
+    struct descriptor d = begin(P2P, table_version == 4 ? tasks_handle : call, comm->rank);
     unsigned char channels = 1;
 
     put_pointer(&d, 24, func);
@@ -370,7 +395,7 @@ static void tell_message(const struct sim_nccl_comm *comm, const struct sim_nccl
 static void tell_collective(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
                             unsigned channels)
 {
-    struct descriptor d = begin(COLL, task->call, comm->rank);
+    struct descriptor d = begin(COLL, table_version == 4 ? tasks_handle : task->call, comm->rank);
     bool bytes = task->verb == NCCL_ALL_GATHER || task->verb == NCCL_BROADCAST;
     unsigned char few = (unsigned char)channels, warps = 8;
 
@@ -399,8 +424,9 @@ static void tell_tasks(const struct sim_nccl_comm *comm, const struct sim_nccl_t
     if (!is_asked(comm, ANY_GROUP)) {
         return;
     }
-    d = begin(GROUP, group_handle, comm->rank);
+    d = begin(GROUP, NULL, comm->rank);
     group = start(comm, &d);
+    tasks_handle = group;
     for (int i = 0; i < count; i++) {
         const struct sim_nccl_task *task = &tasks[i];
 
