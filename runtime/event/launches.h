@@ -25,6 +25,7 @@ enum sl_launch_what {
     SL_LAUNCH_KERNELS,
     /* kernels whose name says that they are NCCL's, launched by the driver's launch functions */
     SL_LAUNCH_NCCL_KERNELS,
+    SL_LAUNCH_COPIES,
 };
 
 /* The work of the kernels of a span. */

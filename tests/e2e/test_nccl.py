@@ -155,6 +155,23 @@ def test_launches_that_are_not_reported(tmp_path):
     assert trace.counters["nccl_unjoined"] == trace.counters["nccl_odd_events"] == 0
 
 
+@pytest.mark.parametrize("nccl", ["2.29", "2.31"])
+def test_copies_are_described(tmp_path, nccl):
+    """A collective that copy engines run has no kernel. Its copies say what they belong to, and no other copy does."""
+    run = go(tmp_path, "init", "copy", "all", "copy", nccl=nccl, NCCL_CTA_POLICY="ZERO")
+    trace = run.trace()
+    copies = [row for row in trace.of("gpu_memcpy") if described(row)]
+    assert len(copies) == 4 * 2 * 2 and len(trace.of("gpu_memcpy")) == len(copies) + 4
+    for row in copies:
+        line = truth_of(run, row)
+        args = expected(line, nccl)
+        for name in ("Channels", "Protocol", "NCCL number"):
+            args.pop(name, None)
+        assert described(row) == args | {"Algorithm": "CE", "NCCL CE number": line["number"]}
+    trace.events = [row for row in trace.events if row.get("cat") != "gpu_memcpy"]
+    assert check(run, trace, nccl) == 5 * 2
+
+
 @pytest.mark.parametrize("options", [{"nccl": "2.25"}, {"SYNCLINE_NCCL": "off"}, {"NCCL_PROFILER_PLUGIN": "none"},
                                      {"NCCL_PROFILER_PLUGIN": "/nowhere/libmine.so"}])
 def test_plugin_is_not_loaded(tmp_path, options):

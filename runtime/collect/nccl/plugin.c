@@ -25,7 +25,8 @@
 /* The mask at SYNCLINE_NCCL=calls. NCCL 2.27 (version 4) reports neither calls nor launches. */
 #define CALLS_2_27 (SL_NCCL_COLL | SL_NCCL_P2P)
 #define CALLS                                                                                      \
-    (SL_NCCL_COLL_API | SL_NCCL_P2P_API | SL_NCCL_KERNEL_LAUNCH | SL_NCCL_COLL | SL_NCCL_P2P)
+    (SL_NCCL_COLL_API | SL_NCCL_P2P_API | SL_NCCL_KERNEL_LAUNCH | SL_NCCL_COLL | SL_NCCL_P2P |     \
+     SL_NCCL_CE_COLL)
 
 /* A handle has the event's kind in the low bits, then a number that counts the thread's events, and
  * the number of the thread. */
@@ -62,7 +63,7 @@ static struct {
 
 static _Thread_local struct {
     uint64_t next;   /* the next handle, without its kind; 0: none yet */
-    uint64_t launch; /* handle of the launch that has not ended; 0: none */
+    uint64_t launch; /* handle of the launch, or of the copies, that have not ended; 0: none */
     uint64_t group;  /* handle of the last group of calls */
     uint64_t tasks;  /* handle of the last event around the collectives of a kernel */
     int has_calls;   /* 1: calls were recorded since the last launch or end of a group */
@@ -411,6 +412,20 @@ static void start_launch(uint32_t comm, uint64_t handle, const struct sl_nccl_de
     put(&e, sl_clock_stamp());
 }
 
+static void start_ce(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d)
+{
+    struct sl_nccl_event e = event_of(SL_NCCL_RECORD_CE, comm, handle, d);
+
+    e.func = text_of(d->ce_coll.func);
+    e.dtype = text_of(d->ce_coll.dtype);
+    e.count = d->ce_coll.count;
+    e.number = d->ce_coll.number;
+    e.root = d->ce_coll.root;
+    mine.launch = handle;
+    mine.has_calls = 0;
+    put(&e, sl_clock_stamp());
+}
+
 /* Returns the handle's kind. */
 static uint64_t start(uint64_t type, uint32_t comm, uint64_t handle,
                       const struct sl_nccl_descriptor *d)
@@ -429,6 +444,9 @@ static uint64_t start(uint64_t type, uint32_t comm, uint64_t handle,
     case SL_NCCL_KERNEL_LAUNCH:
         start_launch(comm, handle | SL_NCCL_RECORD_LAUNCH, d);
         return SL_NCCL_RECORD_LAUNCH;
+    case SL_NCCL_CE_COLL:
+        start_ce(comm, handle | SL_NCCL_RECORD_CE, d);
+        return SL_NCCL_RECORD_CE;
     case SL_NCCL_COLL:
         start_coll(comm, handle | SL_NCCL_RECORD_COLL, d);
         return SL_NCCL_RECORD_COLL;
@@ -488,15 +506,15 @@ static void put_end(enum sl_nccl_record kind, uint64_t handle)
 int sl_nccl_plugin_end(void *handle)
 {
     uint64_t it = (uint64_t)(uintptr_t)handle, kind = it & ((1 << SL_NCCL_KIND_BITS) - 1);
+    int is_launch = kind == SL_NCCL_RECORD_LAUNCH || kind == SL_NCCL_RECORD_CE;
 
     if (kind == KIND_GROUP && mine.has_calls) {
         mine.has_calls = 0;
         put_end(SL_NCCL_RECORD_GROUP_END, it);
-    } else if (kind == SL_NCCL_RECORD_LAUNCH && mine.launch == it) {
+    } else if (is_launch && mine.launch == it) {
         mine.launch = 0;
         put_end(SL_NCCL_RECORD_LAUNCH_END, it);
-    } else if (kind == SL_NCCL_RECORD_LAUNCH || kind == 0 ||
-               (kind > KIND_OFF && kind != SL_NCCL_KIND_CAPTURED)) {
+    } else if (is_launch || kind == 0 || (kind > KIND_OFF && kind != SL_NCCL_KIND_CAPTURED)) {
         count_odd();
     }
     return 0;

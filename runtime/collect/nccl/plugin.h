@@ -32,13 +32,14 @@ enum sl_nccl_record {
     SL_NCCL_RECORD_LAUNCH,     /* the launch of a kernel begins */
     SL_NCCL_RECORD_COLL,       /* a collective in the kernel that was launched before */
     SL_NCCL_RECORD_P2P,        /* a message in that kernel */
-    SL_NCCL_RECORD_LAUNCH_END, /* `handle` is the launch's */
+    SL_NCCL_RECORD_LAUNCH_END, /* `handle` is that of the LAUNCH or CE */
     SL_NCCL_RECORD_GROUP_END,  /* `handle` is the group's; only for a group with calls and without
                                 * a reported launch */
     SL_NCCL_RECORD_NODE,  /* the launch `handle` (0: a launch that is not reported, of the group
                            * `parent`) created the graph node `number` */
     SL_NCCL_RECORD_TASKS, /* the collectives of a kernel follow, which was launched before; only
                            * from NCCL 2.27, which does not report launches */
+    SL_NCCL_RECORD_CE,    /* a collective by copy engines: the copies follow until its end */
 };
 
 /* A handle's lowest bits. The handle of a record has the record's kind there, except for a call

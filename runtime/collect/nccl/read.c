@@ -16,6 +16,8 @@
  * what the kernel does is told about the node. NCCL may report the collectives of each replay, or
  * of none: only the first report adds something.
  *
+ * A collective by copy engines has no kernel: a CE comes before the copies, and an end after them.
+ *
  * Threads, memory: see read.h.
  */
 #include "collect/nccl/read.h"
@@ -24,6 +26,7 @@
 #include <string.h>
 
 #include "base/pages.h"
+#include "base/text_table.h"
 #include "collect/nccl/describe.h"
 #include "collect/nccl/order.h"
 #include "collect/nccl/plugin.h"
@@ -100,6 +103,13 @@ uint64_t sl_nccl_read_odd(const struct sl_nccl_read *r)
     return r->odd;
 }
 
+/* Returns whether the kernel's launch created the node. A launch that is not reported is known by
+ * its group. */
+static int is_node_of(const struct sl_nccl_read *r, uint64_t node, const struct kernel *k)
+{
+    return r->node[node].launch == k->launch && (k->launch || r->node[node].group == k->group);
+}
+
 /* Tells about all nodes that the kernel's launch created. */
 static void tell_nodes(const struct sl_nccl_read *r, const struct kernel *k, uint32_t text)
 {
@@ -107,8 +117,7 @@ static void tell_nodes(const struct sl_nccl_read *r, const struct kernel *k, uin
     struct sl_event ev = {.kind = SL_EV_META_NODE, .fact = SL_NODE_WORK, .name = text};
 
     for (uint64_t i = 1; i <= most; i++) {
-        if (r->node[(r->nodes - i) % NODES].launch != k->launch ||
-            r->node[(r->nodes - i) % NODES].group != k->group)
+        if (!is_node_of(r, (r->nodes - i) % NODES, k))
             continue;
         ev.u.node.id = r->node[(r->nodes - i) % NODES].node;
         r->opt.sink(r->opt.user, &ev);
@@ -136,7 +145,8 @@ static void tell(struct sl_nccl_read *r, const struct kernel *k)
     if (!k->about || k->about->thread != k->thread)
         return;
     k->about->text = id;
-    k->about->number = k->work.calls == 1 && k->work.first.record.parts == SL_NCCL_RECORD_COLL
+    k->about->number = k->work.calls == 1 && (k->work.first.record.parts == SL_NCCL_RECORD_COLL ||
+                                              k->work.first.record.parts == SL_NCCL_RECORD_CE)
                            ? k->work.first.number
                            : UINT64_MAX;
 }
@@ -254,9 +264,7 @@ static void take_node(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 
 static int is_captured(const struct sl_nccl_read *r, const struct kernel *k)
 {
-    const uint64_t last = (r->nodes - 1) % NODES;
-
-    return r->nodes && r->node[last].launch == k->launch && r->node[last].group == k->group;
+    return r->nodes && is_node_of(r, (r->nodes - 1) % NODES, k);
 }
 
 static void take_launch_end(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
@@ -271,8 +279,11 @@ static void take_launch_end(struct sl_nccl_read *r, const struct sl_nccl_ordered
         if (!k->about)
             k->about = sl_launches_add(r->opt.launches, it->thread, k->start_ns, it->ns);
         k->end_ns = it->ns;
+        if (k->about && k->work.first.record.parts == SL_NCCL_RECORD_CE)
+            k->about->what = SL_LAUNCH_COPIES;
         k->is_captured = is_captured(r, k);
-        guess(r, k);
+        if (!k->is_reported)
+            guess(r, k);
         if (k->work.calls)
             tell(r, k);
         if (k->is_captured)
@@ -425,6 +436,29 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
     tell(r, k);
 }
 
+/* The copies until the collective's LAUNCH_END belong to it. */
+static void take_ce(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    static const char engine[] = "CE";
+    const struct call *call = call_of(r, it->event.parent);
+    struct kernel *k = &r->kernel[r->kernels++ % KERNELS];
+    struct sl_nccl_event e = it->event;
+
+    if (call) {
+        e.func = call->event.func;
+        e.dtype = call->event.dtype;
+        e.count = call->event.count;
+    }
+    e.algorithm = sl_text_table_put(engine, sizeof(engine) - 1);
+    *k = (struct kernel){.start_ns = it->ns,
+                         .launch = e.handle,
+                         .tasks = e.handle,
+                         .thread = it->thread,
+                         .is_reported = 1,
+                         .work.comm = e.record.aux};
+    add_call(k, e.handle, call ? call->reduction : 0, &e);
+}
+
 /* ---- records ---- */
 
 static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
@@ -441,6 +475,9 @@ static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         break;
     case SL_NCCL_RECORD_GROUP_END:
         take_group_end(r, it);
+        break;
+    case SL_NCCL_RECORD_CE:
+        take_ce(r, it);
         break;
     case SL_NCCL_RECORD_NODE:
         take_node(r, it);

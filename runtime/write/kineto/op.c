@@ -176,8 +176,10 @@ static int does(const struct sl_kineto *k, const struct sl_kineto_collective *wo
     const struct sl_shape *shape;
     const char *name;
 
+    if (ev->kind == SL_EV_MEMCPY || ev->kind == SL_EV_MEMSET)
+        return ev->kind == SL_EV_MEMCPY && work->what == SL_LAUNCH_COPIES;
     if (ev->kind != SL_EV_KERNEL)
-        return ev->kind != SL_EV_MEMCPY && ev->kind != SL_EV_MEMSET;
+        return 1;
     if (work->what != SL_LAUNCH_NCCL_KERNELS)
         return work->what == SL_LAUNCH_KERNELS;
     shape = k->opt.shapes ? sl_shape_get(k->opt.shapes, ev->shape) : NULL;
@@ -198,7 +200,9 @@ char *sl_kineto_put_launched(const struct sl_kineto *k, char *at, const struct s
     if (!text || length > LAUNCHED_MOST)
         return at;
     at = sl_json_raw(at, text, length);
-    return c->number == UINT64_MAX
-               ? at
-               : sl_json_u64(SL_JSON_LITERAL(at, ",\"NCCL number\":"), c->number);
+    if (c->number == UINT64_MAX)
+        return at;
+    at = c->what == SL_LAUNCH_COPIES ? SL_JSON_LITERAL(at, ",\"NCCL CE number\":")
+                                     : SL_JSON_LITERAL(at, ",\"NCCL number\":");
+    return sl_json_u64(at, c->number);
 }

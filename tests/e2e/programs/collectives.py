@@ -1,7 +1,7 @@
 """Makes collectives with NCCL on two devices of this process, by ctypes. The arguments are steps, in order:
 init (two communicators), destroy, all (each function once, outside of groups), group (several functions in one group), pair (one function in a group),
 capture (all, into
-one graph for each device), replay (launches these graphs), fill (a memset), count=N (elements of the following calls), load=FILE (a
+one graph for each device), replay (launches these graphs), fill (a memset), copy, count=N (elements of the following calls), load=FILE (a
 library), open and close (a window of syncline), fork (a child that makes collectives
 of its own communicators), sync."""
 import ctypes
@@ -110,6 +110,12 @@ def fill():
         check(cuda.cudaMemsetAsync(buffers[device][0], 0, ctypes.c_size_t(64), streams[device]))
 
 
+def copy():
+    for device in range(2):
+        on(device)
+        check(cuda.cudaMemcpyAsync(buffers[device][0], buffers[device][1], ctypes.c_size_t(64), 3, streams[device]))
+
+
 def sync():
     for device in range(2):
         on(device)
@@ -145,7 +151,7 @@ def stop():
 def main():
     global count
     setup()
-    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill,
+    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill, "copy": copy,
              "capture": capture, "replay": replay,
              "open": start, "close": stop}
     for step in sys.argv[1:]:

@@ -271,9 +271,11 @@ static int ask_inside(struct sim_nccl_comm *comm, void *stream, struct sim_nccl_
     if (task.op >= NCCL_OPERATORS && task.op < NCCL_OPERATORS + MAX_FACTORS) {
         task.factor = atomic_load(&factors[task.op - NCCL_OPERATORS]);
     }
+    task.is_copied = group_depth == 0 && sim_nccl_is_copied(comm, &task);
     sim_nccl_tell_call(comm, &task, stream, group_depth);
     if (group_depth == 0) {
-        int error = sim_nccl_launch(comm, stream, &task, 1);
+        int error = task.is_copied ? sim_nccl_copy(comm, stream, &task)
+                                   : sim_nccl_launch(comm, stream, &task, 1);
 
         sim_nccl_tell_group_end();
         return error;
@@ -306,16 +308,18 @@ LIBRARY(int, ncclAllReduce,
         (const void *in, void *out, size_t count, int type, int op, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_REDUCE, in, out, count, type, op, 0, 1, {NULL}, 0});
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_ALL_REDUCE, in, out, count, type, op, 0, 1, {NULL}, 0, false});
 }
 
 LIBRARY(int, ncclBroadcast,
         (const void *in, void *out, size_t count, int type, int root, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_BROADCAST, in, out, count, type, 0, root, 1, {NULL}, 0});
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_BROADCAST, in, out, count, type, 0, root, 1, {NULL}, 0, false});
 }
 
 LIBRARY(int, ncclBcast,
@@ -328,62 +332,69 @@ LIBRARY(int, ncclReduce,
         (const void *in, void *out, size_t count, int type, int op, int root,
          struct sim_nccl_comm *comm, void *stream))
 {
-    return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_REDUCE, in, out, count, type, op, root, 1, {NULL}, 0});
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_REDUCE, in, out, count, type, op, root, 1, {NULL}, 0, false});
 }
 
 LIBRARY(int, ncclAllGather,
         (const void *in, void *out, size_t count, int type, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_GATHER, in, out, count, type, 0, 0, 1, {NULL}, 0});
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_ALL_GATHER, in, out, count, type, 0, 0, 1, {NULL}, 0, false});
 }
 
 LIBRARY(int, ncclReduceScatter,
         (const void *in, void *out, size_t count, int type, int op, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(
-        comm, stream,
-        (struct sim_nccl_task){NCCL_REDUCE_SCATTER, in, out, count, type, op, 0, 1, {NULL}, 0});
+    return ask(comm, stream,
+               (struct sim_nccl_task){
+                   NCCL_REDUCE_SCATTER, in, out, count, type, op, 0, 1, {NULL}, 0, false});
 }
 
 LIBRARY(int, ncclAlltoAll,
         (const void *in, void *out, size_t count, int type, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_TO_ALL, in, out, count, type, 0, 0, 1, {NULL}, 0});
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_ALL_TO_ALL, in, out, count, type, 0, 0, 1, {NULL}, 0, false});
 }
 
 LIBRARY(int, ncclGather,
         (const void *in, void *out, size_t count, int type, int root, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_GATHER, in, out, count, type, 0, root, 1, {NULL}, 0});
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_GATHER, in, out, count, type, 0, root, 1, {NULL}, 0, false});
 }
 
 LIBRARY(int, ncclScatter,
         (const void *in, void *out, size_t count, int type, int root, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_SCATTER, in, out, count, type, 0, root, 1, {NULL}, 0});
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_SCATTER, in, out, count, type, 0, root, 1, {NULL}, 0, false});
 }
 
 LIBRARY(int, ncclSend,
         (const void *in, size_t count, int type, int peer, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_SEND, in, NULL, count, type, 0, peer, 1, {NULL}, 0});
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_SEND, in, NULL, count, type, 0, peer, 1, {NULL}, 0, false});
 }
 
 LIBRARY(int, ncclRecv,
         (void *out, size_t count, int type, int peer, struct sim_nccl_comm *comm, void *stream))
 {
-    return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_RECEIVE, NULL, out, count, type, 0, peer, 1, {NULL}, 0});
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_RECEIVE, NULL, out, count, type, 0, peer, 1, {NULL}, 0, false});
 }

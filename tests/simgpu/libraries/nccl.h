@@ -7,6 +7,7 @@
  * - nccl_reduce.c: sums and other reductions of NCCL data types
  * - nccl_plugin.c: loads a profiler plugin and sends it NCCL's events
  * - nccl_nvtx.c: NCCL's NVTX ranges
+ * - nccl_copies.c: collectives that copy engines run
  *
  * A communicator is a file that all its ranks map. In this file, each rank and each pair of ranks
  * has counters and an area for data. Collectives are numbered. A rank sets "arrived" to n when it
@@ -92,7 +93,7 @@ struct sim_nccl_comm {
     /* for a profiler plugin: the plugin's context; numbers of collectives by verb, counted without
      * a plugin, too; whether the plugin knows the communicator */
     void *context;
-    uint64_t hash, numbers[10];
+    uint64_t hash, numbers[10], copies;
     bool told;
 };
 
@@ -138,12 +139,23 @@ struct sim_nccl_task {
         void *call, **calls;
     };
     uint64_t number;
+    bool is_copied; /* true if copy engines run the collective */
 };
 
 /* Launches one kernel on the stream for the tasks, which are copied. Returns 0 or an
  * sim_nccl_result. */
 int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_nccl_task *tasks,
                     int count);
+
+/* Writes a line of the truth. The operations' correlation ids are above `before` and at most
+ * `after`. */
+void sim_nccl_truth(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks, int count,
+                    uint64_t before, uint64_t after);
+
+/* ---- copy engines (nccl_copies.c) ---- */
+
+bool sim_nccl_is_copied(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task);
+int sim_nccl_copy(struct sim_nccl_comm *comm, void *stream, const struct sim_nccl_task *task);
 
 /* ---- a profiler plugin (nccl_plugin.c) ---- */
 
@@ -159,6 +171,9 @@ void *sim_nccl_tell_launch(const struct sim_nccl_comm *comm, const struct sim_nc
                            int count, void *stream);
 void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch, void *stream,
                             const struct sim_nccl_task *tasks, int count, unsigned channels);
+void *sim_nccl_tell_copies(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
+                           void *stream);
+void sim_nccl_tell_copied(const struct sim_nccl_comm *comm, void *copies);
 void sim_nccl_tell_group_end(void);
 
 /* ---- NVTX (nccl_nvtx.c): begin a range; end the last range that began ---- */

@@ -10,7 +10,8 @@
  *     for each kernel: KernelLaunch start and stop; Group start; a Coll or P2p start and stop for
  *     each collective and message; Group stop,
  *     GroupApi stop
- * Version 4 of the interface has only Group, Coll and P2p.
+ * In place of KernelLaunch, Group and Coll, a collective of copy engines has a CeColl around its
+ * copies. Version 4 of the interface has only Group, Coll and P2p.
  * Calls that are captured into a graph send no Group, Coll and P2p, neither then nor in replays, as
  * in NCCL with all ranks on one node.
  * Application threads. The mask and the loaded plugin belong to the process.
@@ -30,6 +31,7 @@ enum {
     COLL_API = 512,
     P2P_API = 1024,
     KERNEL_LAUNCH = 2048,
+    CE_COLL = 4096,
     ANY_GROUP = COLL | P2P,
     ANY_API = GROUP | COLL | P2P | GROUP_API | COLL_API | P2P_API | KERNEL_LAUNCH,
     GROUP_START_API_STOP = 23,
@@ -240,7 +242,8 @@ static bool is_message(const struct sim_nccl_task *task)
 /* NCCL reports these calls only as the messages that they consist of. */
 static bool is_of_messages(const struct sim_nccl_task *task)
 {
-    return task->verb == NCCL_ALL_TO_ALL || task->verb == NCCL_GATHER || task->verb == NCCL_SCATTER;
+    return !task->is_copied && (task->verb == NCCL_ALL_TO_ALL || task->verb == NCCL_GATHER ||
+                                task->verb == NCCL_SCATTER);
 }
 
 /* Returns the message number i that the call consists of on this rank, in NCCL's order. Returns
@@ -318,7 +321,7 @@ void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, 
     bool is_numbered = !is_message(task) && !is_of_messages(task) && !sim_nccl_is_captured(stream);
     struct descriptor d;
 
-    task->number = is_numbered ? comm->numbers[task->verb]++ : 0;
+    task->number = task->is_copied ? comm->copies++ : is_numbered ? comm->numbers[task->verb]++ : 0;
     task->call = NULL;
     if (!in_group && is_asked(comm, ANY_API)) {
         d = begin(GROUP_API, NULL, 0);
@@ -444,6 +447,33 @@ static void tell_tasks(const struct sim_nccl_comm *comm, const struct sim_nccl_t
         }
     }
     stop(group);
+}
+
+void *sim_nccl_tell_copies(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
+                           void *stream)
+{
+    struct descriptor d = begin(CE_COLL, task->call, comm->rank);
+    bool bytes = task->verb == NCCL_ALL_GATHER;
+
+    if (!is_asked(comm, CE_COLL)) {
+        return NULL;
+    }
+    put64(&d, 24, task->number);
+    put_pointer(&d, 32, funcs[task->verb]);
+    put_pointer(&d, 40, task->in);
+    put_pointer(&d, 48, task->out);
+    put64(&d, 56, bytes ? task->count * sim_nccl_size(task->type) : task->count);
+    put32(&d, 64, task->peer);
+    put_pointer(&d, 72, bytes ? types[NCCL_INT8] : types[task->type]);
+    put_pointer(&d, 80, "UC");
+    put_pointer(&d, 104, stream);
+    return start(comm, &d);
+}
+
+void sim_nccl_tell_copied(const struct sim_nccl_comm *comm, void *copies)
+{
+    (void)comm;
+    stop(copies);
 }
 
 void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch, void *stream,

@@ -316,9 +316,8 @@ static int launch_there(const struct sim_nccl_comm *comm, void *stream,
     return error;
 }
 
-/* Writes a line of the truth. The kernel's correlation id is above `before` and at most `after`. */
-static void tell_truth(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks,
-                       int count, uint64_t before, uint64_t after)
+void sim_nccl_truth(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks, int count,
+                    uint64_t before, uint64_t after)
 {
     sim_truth_line("{\"t\":\"nccl\",\"before\":%llu,\"after\":%llu,\"tasks\":%d,\"verb\":%d,"
                    "\"count\":%zu,\"type\":%d,\"size\":%zu,\"op\":%d,\"peer\":%d,\"number\":%llu,"
@@ -373,6 +372,6 @@ int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_n
         free(group);
         return NCCL_CUDA_ERROR;
     }
-    tell_truth(comm, tasks, count, before, after);
+    sim_nccl_truth(comm, tasks, count, before, after);
     return NCCL_SUCCESS;
 }
