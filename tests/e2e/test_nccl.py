@@ -172,6 +172,31 @@ def test_copies_are_described(tmp_path, nccl):
     assert check(run, trace, nccl) == 5 * 2
 
 
+def test_each_communicator_is_told_apart(tmp_path):
+    """Communicators that are split, aborted or created again, and several in one group. A communicator that is created
+    again from the same id has the same hash, and counts its collectives anew."""
+    run = go(tmp_path, "again", "split", "both", "both", "sync", "abort", "destroy", "again", "split", "both", "sync",
+             "abort", "all", "destroy")
+    trace = run.trace()
+    lines = run.truth_of("nccl")
+    seen, hashes = 0, {line["hash"] for line in lines}
+    assert len(hashes) == 2 and len(lines) == 3 * 4 + 18
+    for kernel in trace.of("kernel"):
+        line = truth_of(run, kernel)
+        args = described(kernel)
+        instance = 1 + (lines.index(line) >= 8)
+        assert args.pop("Comm instance", 1) == instance
+        assert args == expected(line, "2.28")
+        seen += 1
+    assert seen == len(lines) and trace.counters["nccl_unjoined"] == trace.counters["nccl_odd_events"] == 0
+
+
+def test_user_tag(tmp_path):
+    trace = go(tmp_path, "init", "tag", "all", nccl="2.31").trace()
+    tags = [row["args"].get("NCCL user tag") for row in sorted(trace.of("kernel"), key=lambda row: row["start"])]
+    assert tags.count(4711) == 2 and tags.count(None) == 18
+
+
 @pytest.mark.parametrize("options", [{"nccl": "2.25"}, {"SYNCLINE_NCCL": "off"}, {"NCCL_PROFILER_PLUGIN": "none"},
                                      {"NCCL_PROFILER_PLUGIN": "/nowhere/libmine.so"}])
 def test_plugin_is_not_loaded(tmp_path, options):

@@ -41,14 +41,16 @@ struct sl_nccl_descriptor {
             const char *dtype;
             int32_t root, pad;
             const void *stream;
-            uint8_t is_captured; /* 1: into a graph */
+            uint8_t graph_captured; /* 1: into a graph */
+            uint64_t tag;           /* from version 7: the user's tag */
         } coll_api;
         struct { /* a call of ncclSend or ncclRecv */
             const char *func;
             uint64_t count;
             const char *dtype;
             const void *stream;
-            uint8_t is_captured;
+            uint8_t graph_captured;
+            uint64_t tag; /* from version 7 */
         } p2p_api;
         struct { /* a collective in a launched kernel */
             uint64_t number;
@@ -87,11 +89,13 @@ SL_NCCL_AT(coll_api.func, 24);
 SL_NCCL_AT(coll_api.count, 32);
 SL_NCCL_AT(coll_api.dtype, 40);
 SL_NCCL_AT(coll_api.root, 48);
-SL_NCCL_AT(coll_api.is_captured, 64);
+SL_NCCL_AT(coll_api.graph_captured, 64);
+SL_NCCL_AT(coll_api.tag, 72);
 SL_NCCL_AT(p2p_api.func, 24);
 SL_NCCL_AT(p2p_api.count, 32);
 SL_NCCL_AT(p2p_api.dtype, 40);
-SL_NCCL_AT(p2p_api.is_captured, 56);
+SL_NCCL_AT(p2p_api.graph_captured, 56);
+SL_NCCL_AT(p2p_api.tag, 64);
 SL_NCCL_AT(coll.number, 24);
 SL_NCCL_AT(coll.func, 32);
 SL_NCCL_AT(coll.count, 56);

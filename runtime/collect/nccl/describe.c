@@ -65,6 +65,8 @@ static char *put_comm(char *at, uint32_t number)
     *at++ = '"';
     if (comm.name)
         at = PUT_TEXT(at, "Comm name", comm.name);
+    if (comm.instance > 1)
+        at = PUT_U64(at, "Comm instance", comm.instance);
     at = PUT_I64(at, "Comm ranks", comm.ranks);
     return PUT_I64(at, "Comm rank", comm.rank);
 }
@@ -96,6 +98,8 @@ size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w)
     at = PUT_U64(at, "NCCL bytes", w->bytes);
     if (is_only && w->reduction)
         at = PUT_TEXT(at, "Reduction", w->reduction);
+    if (is_only && w->tag)
+        at = PUT_U64(at, "NCCL user tag", w->tag);
     if (is_only && e->algorithm)
         at = PUT_TEXT(at, "Algorithm", e->algorithm);
     if (is_only && e->protocol)

@@ -21,6 +21,7 @@ struct sl_nccl_work {
     uint64_t bytes;             /* sum over the calls */
     uint32_t calls;             /* number of calls */
     uint32_t comm;              /* number of the communicator */
+    uint64_t tag;               /* of the first call, given by the user; 0: none */
     uint32_t reduction;         /* of the first call, number of a text; 0: not known */
     int is_mixed;               /* 1: the functions differ */
 };

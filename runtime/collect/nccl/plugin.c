@@ -21,6 +21,7 @@
 #define TEXTS        256 /* size of the table of NCCL's texts, a power of two */
 #define PROBES       8   /* entries of this table in which a text is looked for */
 #define VERSION_2_31 23100
+#define TAG_OF_NCCL  (1ull << 63) /* a tag with this bit is NCCL's own */
 
 /* The mask at SYNCLINE_NCCL=calls. NCCL 2.27 (version 4) reports neither calls nor launches. */
 #define CALLS_2_27 (SL_NCCL_COLL | SL_NCCL_P2P)
@@ -41,6 +42,7 @@ struct comm {
     _Atomic uint64_t hash;
     _Atomic uint32_t name;
     _Atomic int32_t nodes, ranks, rank;
+    _Atomic uint32_t instance;
 };
 
 struct copy {
@@ -230,9 +232,28 @@ static uint32_t text_of(const char *text)
 
 /* ---- communicators ---- */
 
+/* Returns how many communicators with this hash and rank are known. A program that aborts a
+ * communicator may create it again from the same id. */
+static uint32_t count_instances(uint64_t hash, int rank)
+{
+    uint32_t most = 0;
+
+    for (unsigned i = 0; i < SL_NCCL_COMMS; i++) {
+        const struct comm *c = &plugin.comm[i];
+        uint32_t instance = atomic_load_explicit(&c->instance, memory_order_relaxed);
+
+        if (instance > most && atomic_load_explicit(&c->hash, memory_order_relaxed) == hash &&
+            atomic_load_explicit(&c->rank, memory_order_relaxed) == rank)
+            most = instance;
+    }
+    return most;
+}
+
 /* Returns the communicator's number, 0 if the table is full. */
 static uint32_t add_comm(uint64_t hash, const char *name, int nodes, int ranks, int rank)
 {
+    uint32_t instance = count_instances(hash, rank) + 1;
+
     for (unsigned tries = 0; tries < SL_NCCL_COMMS; tries++) {
         uint32_t number = atomic_fetch_add(&plugin.comms, 1) + 1;
         struct comm *c = &plugin.comm[number % SL_NCCL_COMMS];
@@ -245,6 +266,7 @@ static uint32_t add_comm(uint64_t hash, const char *name, int nodes, int ranks, 
         atomic_store(&c->nodes, nodes);
         atomic_store(&c->ranks, ranks);
         atomic_store(&c->rank, rank);
+        atomic_store(&c->instance, instance);
         atomic_store(&c->number, number);
         return number;
     }
@@ -266,9 +288,9 @@ int sl_nccl_plugin_comm(uint32_t number, struct sl_nccl_comm *out)
 
     if (!number || atomic_load(&c->number) != number)
         return -ENOENT;
-    *out =
-        (struct sl_nccl_comm){atomic_load(&c->hash), atomic_load(&c->name), atomic_load(&c->nodes),
-                              atomic_load(&c->ranks), atomic_load(&c->rank)};
+    *out = (struct sl_nccl_comm){atomic_load(&c->hash),  atomic_load(&c->name),
+                                 atomic_load(&c->nodes), atomic_load(&c->ranks),
+                                 atomic_load(&c->rank),  atomic_load(&c->instance)};
     return atomic_load(&c->number) == number ? 0 : -ENOENT;
 }
 
@@ -360,15 +382,17 @@ static struct sl_nccl_event event_of(enum sl_nccl_record kind, uint32_t comm, ui
 
 /* Returns the handle's kind. */
 static uint64_t start_call(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d,
-                           int is_collective)
+                           int is_collective, int has_tag)
 {
-    uint8_t is_captured = is_collective ? d->coll_api.is_captured : d->p2p_api.is_captured;
+    uint64_t tag = !has_tag ? 0 : is_collective ? d->coll_api.tag : d->p2p_api.tag;
+    uint8_t is_captured = is_collective ? d->coll_api.graph_captured : d->p2p_api.graph_captured;
     uint64_t kind = is_captured == 1 ? SL_NCCL_KIND_CAPTURED : SL_NCCL_RECORD_CALL;
     struct sl_nccl_event e = event_of(SL_NCCL_RECORD_CALL, comm, handle | kind, d);
 
     e.func = text_of(d->coll_api.func);
     e.dtype = text_of(d->coll_api.dtype);
     e.count = d->coll_api.count;
+    e.number = tag & TAG_OF_NCCL ? 0 : tag;
     if (is_collective)
         e.root = d->coll_api.root;
     mine.has_calls = 1;
@@ -428,12 +452,12 @@ static void start_ce(uint32_t comm, uint64_t handle, const struct sl_nccl_descri
 
 /* Returns the handle's kind. */
 static uint64_t start(uint64_t type, uint32_t comm, uint64_t handle,
-                      const struct sl_nccl_descriptor *d)
+                      const struct sl_nccl_descriptor *d, int has_tag)
 {
     switch (type) {
     case SL_NCCL_COLL_API:
     case SL_NCCL_P2P_API:
-        return start_call(comm, handle, d, type == SL_NCCL_COLL_API);
+        return start_call(comm, handle, d, type == SL_NCCL_COLL_API, has_tag);
     case SL_NCCL_GROUP_API:
         mine.has_calls = 0;
         mine.group = handle | KIND_GROUP;
@@ -461,7 +485,7 @@ static uint64_t start(uint64_t type, uint32_t comm, uint64_t handle,
 /* NCCL starts types that were not asked for, and up to 2.27 it leaves out the events inside an
  * event without a handle. So each event gets a handle. */
 static int start_event(void *context, void **handle, const struct sl_nccl_descriptor *d,
-                       uint64_t type)
+                       uint64_t type, int has_tag)
 {
     uint64_t number;
 
@@ -470,13 +494,13 @@ static int start_event(void *context, void **handle, const struct sl_nccl_descri
         return 0;
     }
     number = new_handle();
-    *handle = (void *)(uintptr_t)(number | start(type, comm_of(context), number, d));
+    *handle = (void *)(uintptr_t)(number | start(type, comm_of(context), number, d, has_tag));
     return 0;
 }
 
 int sl_nccl_plugin_start_v4(void *context, void **handle, const struct sl_nccl_descriptor *d)
 {
-    int result = start_event(context, handle, d, d->type_v4);
+    int result = start_event(context, handle, d, d->type_v4, 0);
 
     if (d->type_v4 == SL_NCCL_GROUP && (uint64_t)(uintptr_t)*handle != KIND_OFF) {
         const struct sl_nccl_event e =
@@ -489,7 +513,12 @@ int sl_nccl_plugin_start_v4(void *context, void **handle, const struct sl_nccl_d
 
 int sl_nccl_plugin_start(void *context, void **handle, const struct sl_nccl_descriptor *d)
 {
-    return start_event(context, handle, d, d->type);
+    return start_event(context, handle, d, d->type, 0);
+}
+
+int sl_nccl_plugin_start_v7(void *context, void **handle, const struct sl_nccl_descriptor *d)
+{
+    return start_event(context, handle, d, d->type, 1);
 }
 
 static void put_end(enum sl_nccl_record kind, uint64_t handle)

@@ -59,7 +59,7 @@ struct sl_nccl_event {
     struct sl_lane_record record; /* aux: the communicator's number; 0: not known */
     uint64_t handle, parent;      /* handle of the event and of the event around it */
     uint64_t count;
-    uint64_t number; /* COLL: number of the collective */
+    uint64_t number; /* COLL, CE: number of the collective; CALL: the user's tag, 0: none */
     uint32_t func, dtype, algorithm, protocol;
     int32_t root; /* COLL, CALL: root; P2P: the peer */
     uint32_t channels;
@@ -73,6 +73,7 @@ struct sl_nccl_comm {
     uint64_t hash;
     uint32_t name; /* number of a text; 0: the program gave none */
     int32_t nodes, ranks, rank;
+    uint32_t instance; /* counts the communicators with this hash and rank, from 1 */
 };
 
 /* One thread at a time: sets what windows record. */
@@ -102,6 +103,7 @@ int sl_nccl_plugin_init_v7(void **context, uint64_t hash, int *mask, const char 
                            int ranks, int rank, void *log);
 int sl_nccl_plugin_start_v4(void *context, void **handle, const struct sl_nccl_descriptor *d);
 int sl_nccl_plugin_start(void *context, void **handle, const struct sl_nccl_descriptor *d);
+int sl_nccl_plugin_start_v7(void *context, void **handle, const struct sl_nccl_descriptor *d);
 int sl_nccl_plugin_end(void *handle);
 int sl_nccl_plugin_state(void *handle, int state, void *args);
 int sl_nccl_plugin_finalize(void *context);

@@ -124,21 +124,33 @@ static void tell_nodes(const struct sl_nccl_read *r, const struct kernel *k, uin
     }
 }
 
-/* Interns the members about the kernel, and stores them in its span. */
-static void tell(struct sl_nccl_read *r, const struct kernel *k)
+/* Returns the number of the members about some work, or 0 if there is no room. */
+static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work)
 {
     char text[SL_NCCL_TEXT_MOST];
-    size_t length;
-    uint32_t id;
+    size_t length = sl_nccl_describe(text, work);
+    uint32_t id = sl_intern_find(r->opt.names, text, length);
 
-    if (!k->is_captured && (!k->about || k->about->thread != k->thread))
-        return;
-    length = sl_nccl_describe(text, &k->work);
-    id = sl_intern_find(r->opt.names, text, length);
     if (!id && r->texts_used + length <= r->opt.texts_bytes) {
         id = sl_intern_put(r->opt.names, text, length);
         r->texts_used += id ? length : 0;
     }
+    return id;
+}
+
+/* Stores the members about the kernel in its span. A program may give each call another tag, so the
+ * tag is left out when there is no room for more texts. */
+static void tell(struct sl_nccl_read *r, const struct kernel *k)
+{
+    struct sl_nccl_work untagged = k->work;
+    uint32_t id;
+
+    if (!k->is_captured && (!k->about || k->about->thread != k->thread))
+        return;
+    id = intern(r, &k->work);
+    untagged.tag = 0;
+    if (!id && k->work.tag)
+        id = intern(r, &untagged);
     r->lost += !id;
     if (k->is_captured && id)
         tell_nodes(r, k, id);
@@ -212,17 +224,17 @@ static int is_new_call(const struct kernel *k, uint64_t whole)
     return 1;
 }
 
-/* Adds a call to a kernel. `e` has the data of the call. */
-static void add_call(struct kernel *k, uint64_t whole, uint32_t reduction,
-                     const struct sl_nccl_event *e)
+/* Adds a call to a kernel. `e` has the data of the call, which is NULL if it is not known. */
+static void add_call(struct kernel *k, const struct call *call, const struct sl_nccl_event *e)
 {
     struct sl_nccl_work *w = &k->work;
 
     if (w->calls < MEMBERS)
-        k->call[w->calls] = whole;
+        k->call[w->calls] = call ? call->whole : e->handle;
     if (!w->calls) {
         w->first = *e;
-        w->reduction = reduction;
+        w->reduction = call ? call->reduction : 0;
+        w->tag = call && call->event.record.parts == SL_NCCL_RECORD_CALL ? call->event.number : 0;
     }
     w->is_mixed |= w->calls && w->first.func != e->func;
     w->bytes += sl_nccl_bytes(e);
@@ -240,7 +252,7 @@ static void guess(const struct sl_nccl_read *r, struct kernel *k)
 
         if (c->event.parent == k->group && c->event.record.aux == k->work.comm &&
             is_new_call(k, c->whole))
-            add_call(k, c->whole, c->reduction, &c->event);
+            add_call(k, c, &c->event);
     }
 }
 
@@ -432,7 +444,7 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         if (whole & OF_RANGE)
             e.root = call->event.root;
     }
-    add_call(k, whole, call ? call->reduction : 0, &e);
+    add_call(k, call, &e);
     tell(r, k);
 }
 
@@ -456,7 +468,7 @@ static void take_ce(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
                          .thread = it->thread,
                          .is_reported = 1,
                          .work.comm = e.record.aux};
-    add_call(k, e.handle, call ? call->reduction : 0, &e);
+    add_call(k, call, &e);
 }
 
 /* ---- records ---- */

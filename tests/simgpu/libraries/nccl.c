@@ -13,7 +13,8 @@
 enum {
     MAX_TASKS = 1024,
     MAX_FACTORS = 64,
-    NO_COLOR = -1 /* NCCL_SPLIT_NOCOLOR */
+    TAG_PLACE = 56, /* of ncclCollConfig_t's userProfilerTag */
+    NO_COLOR = -1   /* NCCL_SPLIT_NOCOLOR */
 };
 
 LIBRARY(int, ncclGetVersion, (int *out))
@@ -308,18 +309,30 @@ LIBRARY(int, ncclAllReduce,
         (const void *in, void *out, size_t count, int type, int op, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(
-        comm, stream,
-        (struct sim_nccl_task){NCCL_ALL_REDUCE, in, out, count, type, op, 0, 1, {NULL}, 0, false});
+    return ask(comm, stream,
+               (struct sim_nccl_task){
+                   NCCL_ALL_REDUCE, in, out, count, type, op, 0, 1, {NULL}, 0, false, 0});
+}
+
+/* From 2.31: a struct of the given size with further settings of the call, here only the tag. */
+LIBRARY(int, ncclAllReduceConfig,
+        (const void *in, void *out, size_t count, int type, int op, struct sim_nccl_comm *comm,
+         void *stream, const void *config))
+{
+    struct sim_nccl_task task = {NCCL_ALL_REDUCE, in, out,   count, type, op, 0, 1,
+                                 {NULL},          0,  false, 0};
+
+    memcpy(&task.tag, (const char *)config + TAG_PLACE, sizeof task.tag);
+    return ask(comm, stream, task);
 }
 
 LIBRARY(int, ncclBroadcast,
         (const void *in, void *out, size_t count, int type, int root, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(
-        comm, stream,
-        (struct sim_nccl_task){NCCL_BROADCAST, in, out, count, type, 0, root, 1, {NULL}, 0, false});
+    return ask(comm, stream,
+               (struct sim_nccl_task){
+                   NCCL_BROADCAST, in, out, count, type, 0, root, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclBcast,
@@ -332,18 +345,18 @@ LIBRARY(int, ncclReduce,
         (const void *in, void *out, size_t count, int type, int op, int root,
          struct sim_nccl_comm *comm, void *stream))
 {
-    return ask(
-        comm, stream,
-        (struct sim_nccl_task){NCCL_REDUCE, in, out, count, type, op, root, 1, {NULL}, 0, false});
+    return ask(comm, stream,
+               (struct sim_nccl_task){
+                   NCCL_REDUCE, in, out, count, type, op, root, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclAllGather,
         (const void *in, void *out, size_t count, int type, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(
-        comm, stream,
-        (struct sim_nccl_task){NCCL_ALL_GATHER, in, out, count, type, 0, 0, 1, {NULL}, 0, false});
+    return ask(comm, stream,
+               (struct sim_nccl_task){
+                   NCCL_ALL_GATHER, in, out, count, type, 0, 0, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclReduceScatter,
@@ -352,16 +365,16 @@ LIBRARY(int, ncclReduceScatter,
 {
     return ask(comm, stream,
                (struct sim_nccl_task){
-                   NCCL_REDUCE_SCATTER, in, out, count, type, op, 0, 1, {NULL}, 0, false});
+                   NCCL_REDUCE_SCATTER, in, out, count, type, op, 0, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclAlltoAll,
         (const void *in, void *out, size_t count, int type, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(
-        comm, stream,
-        (struct sim_nccl_task){NCCL_ALL_TO_ALL, in, out, count, type, 0, 0, 1, {NULL}, 0, false});
+    return ask(comm, stream,
+               (struct sim_nccl_task){
+                   NCCL_ALL_TO_ALL, in, out, count, type, 0, 0, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclGather,
@@ -370,16 +383,16 @@ LIBRARY(int, ncclGather,
 {
     return ask(
         comm, stream,
-        (struct sim_nccl_task){NCCL_GATHER, in, out, count, type, 0, root, 1, {NULL}, 0, false});
+        (struct sim_nccl_task){NCCL_GATHER, in, out, count, type, 0, root, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclScatter,
         (const void *in, void *out, size_t count, int type, int root, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(
-        comm, stream,
-        (struct sim_nccl_task){NCCL_SCATTER, in, out, count, type, 0, root, 1, {NULL}, 0, false});
+    return ask(comm, stream,
+               (struct sim_nccl_task){
+                   NCCL_SCATTER, in, out, count, type, 0, root, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclSend,
@@ -388,13 +401,13 @@ LIBRARY(int, ncclSend,
 {
     return ask(
         comm, stream,
-        (struct sim_nccl_task){NCCL_SEND, in, NULL, count, type, 0, peer, 1, {NULL}, 0, false});
+        (struct sim_nccl_task){NCCL_SEND, in, NULL, count, type, 0, peer, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclRecv,
         (void *out, size_t count, int type, int peer, struct sim_nccl_comm *comm, void *stream))
 {
-    return ask(
-        comm, stream,
-        (struct sim_nccl_task){NCCL_RECEIVE, NULL, out, count, type, 0, peer, 1, {NULL}, 0, false});
+    return ask(comm, stream,
+               (struct sim_nccl_task){
+                   NCCL_RECEIVE, NULL, out, count, type, 0, peer, 1, {NULL}, 0, false, 0});
 }

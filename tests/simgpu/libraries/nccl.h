@@ -140,6 +140,7 @@ struct sim_nccl_task {
     };
     uint64_t number;
     bool is_copied; /* true if copy engines run the collective */
+    uint64_t tag;   /* the user's tag; 0: none */
 };
 
 /* Launches one kernel on the stream for the tasks, which are copied. Returns 0 or an

@@ -278,6 +278,13 @@ bool sim_nccl_is_captured(void *handle)
     return sim_stream_resolve(handle, &stream) == 0 && sim_stream_capturing(stream);
 }
 
+static void put_tag(struct descriptor *d, size_t at, const struct sim_nccl_task *task)
+{
+    if (table_version >= 7) {
+        put64(d, at, task->tag);
+    }
+}
+
 /* Returns the handle of a call of a collective, or of a message. */
 static void *tell_one(struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
                       enum sim_nccl_verb verb, void *stream)
@@ -292,10 +299,12 @@ static void *tell_one(struct sim_nccl_comm *comm, const struct sim_nccl_task *ta
     if (is_message) {
         put_pointer(&d, 48, stream);
         put(&d, 56, &is_captured, 1);
+        put_tag(&d, 64, task);
     } else {
         put32(&d, 48, task->peer);
         put_pointer(&d, 56, stream);
         put(&d, 64, &is_captured, 1);
+        put_tag(&d, 72, task);
     }
     return start(comm, &d);
 }
