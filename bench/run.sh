@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs the benchmarks, each of which prints a table.
-#   bench/run.sh [NAME...] [--json FILE]     NAME as in bench/NAME_bench.c; default: all
+#   bench/run.sh [NAME...] [--json FILE]     NAME as in bench/NAME_bench.c or .sh; default: all
 # FILE gets a line of JSON for each row of a table:
 # {"bench","metric","value","unit","goal","met","against"}. The new rows of a program replace its
 # older rows in FILE. The rows of other programs stay.
@@ -33,6 +33,7 @@ done
 known=()
 for source in bench/*_bench.c bench/*_bench.sh; do
     [[ -e $source ]] || continue
+    [[ $source == *.c && -e ${source%.c}.sh ]] && continue # the script runs the program
     source=${source##*/}
     known+=("${source%_bench.*}")
 done

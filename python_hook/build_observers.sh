@@ -14,8 +14,8 @@
 #
 # Without arguments, builds all versions from 2.4 to 2.15 that pip finds. The observers are written
 # to DIR. The default is build/observers, from where `cmake --install` installs them. Needs a C++
-# compiler (CXX). No PyTorch is linked, because an observer uses the PyTorch that is loaded in the
-# process.
+# compiler (CXX), which also gets the options in CXXFLAGS. No PyTorch is linked, because an observer
+# uses the PyTorch that is loaded in the process.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -60,8 +60,10 @@ build() {
         standard=c++20
     fi
     mkdir -p "$out"
-    "$cxx" -std=$standard -O2 -g0 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror \
-        -DNDEBUG -D_GLIBCXX_USE_CXX11_ABI=$abi -DUSE_DISTRIBUTED "-DBUILT_FOR=\"$name\"" \
+    # shellcheck disable=SC2086 # a list of options
+    "$cxx" -std=$standard -O2 -g0 -fPIC -shared -fvisibility=hidden -Wall -Wextra \
+        ${CXXFLAGS:-} -DNDEBUG -D_GLIBCXX_USE_CXX11_ABI=$abi -DUSE_DISTRIBUTED \
+        "-DBUILT_FOR=\"$name\"" \
         -isystem "$torch/include" -I "$repo/runtime" "$repo/python_hook/torch_ops.cpp" \
         -Wl,--no-as-needed -L "$scratch" -ltorch_cpu -Wl,--as-needed \
         -o "$scratch/observer.so" || return 1

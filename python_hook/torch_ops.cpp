@@ -307,8 +307,10 @@ void add(std::string &more, const std::string &key, const std::string &json)
  * only the number in old versions. Returns 0 if there is none. */
 int64_t number_of(const at::RecordFunction &fn)
 {
-    for (size_t i = 0; i < 2 && i < fn.inputs().size(); i++) {
-        const c10::IValue &input = fn.inputs()[i];
+    const auto inputs = fn.inputs();
+
+    for (size_t i = 0; i < 2 && i < inputs.size(); i++) {
+        const c10::IValue &input = inputs[i];
 
         if (input.isInt())
             return input.toInt();

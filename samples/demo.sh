@@ -23,10 +23,8 @@ usage: samples/demo.sh [options]
 END
 }
 
-fail() {
-    echo "demo.sh: $*" >&2
-    exit 1
-}
+# shellcheck source=common.sh
+. "$root/samples/common.sh"
 
 while [ $# -gt 0 ]; do
     case $1 in
@@ -46,61 +44,19 @@ done
 [ -n "$steps" ] || steps=$((torch ? 20 : 60))
 case $steps in 0 | *[!0-9]*) fail "--steps takes a whole number above 0, not '$steps'" ;; esac
 
-# quietly FILE COMMAND... runs a long command and writes its output to FILE. If the command fails,
-# the end of the output is shown.
-quietly() {
-    local log=$1
-    shift
-    "$@" 2>&1 | tee "$log" | sl_setup_progress || {
-        tail -n 20 "$log" >&2
-        fail "that failed; everything it said is in $log"
-    }
-}
-
-# shellcheck source=../tests/setup.sh
-. "$root/tests/setup.sh"
-sl_setup build || exit 1
-echo "[1/5] Building (the first time takes a minute or two)"
-mkdir -p "$build"
-quietly "$build/configure.log" cmake -S "$root" --preset release
-quietly "$build/build.log" cmake --build "$build" -j "$(nproc)"
-PATH=$build/tools:$PATH
-
-echo "[2/5] Choosing a GPU"
-run=()
-if [ "$gpu" != simulated ] && found=$("$build/samples/probe_gpu"); then
-    echo "      the real one: $found"
-elif [ "$gpu" = real ]; then
-    fail "no GPU that CUDA can use: ${found:-no answer}"
-else
-    run=("$root/tests/simgpu/run")
-    echo "      the simulated one (${found:-as asked}): what follows is made up, in real formats"
-fi
+sample_build "[1/5]"
+sample_choose_gpu "[2/5]"
 
 # The recorded program.
 job=("$build/samples/train_like")
 if [ "$torch" = 1 ]; then
-    python=python3
-    if [ ${#run[@]} -gt 0 ]; then
-        python=$("$root/tests/venv.sh" torch-2.11) || exit 1
-    elif ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-        fail "--torch on a real GPU takes python3 with a PyTorch that can use it: install one" \
-            "(pip install torch), or add --simulated"
-    fi
+    sample_torch
     job=("$python" "$root/samples/train_transformer.py")
-    # The library that records operators is built against PyTorch's headers.
-    quietly "$build/observer.log" "$root/python_hook/build_observers.sh" "$python"
 fi
 
-# The default is a new folder, so that the demo changes no earlier trace and no other file.
-if [ -z "$out" ]; then
-    mkdir -p "$root/build/demo"
-    out=$(mktemp -d "$root/build/demo/$(date +%Y%m%d-%H%M%S)-XXXX")
-fi
-out=$(mkdir -p "$out" && cd "$out" && pwd)
+sample_out
 
 echo "[3/5] Recording $steps training steps"
-library=$build/runtime/libsyncline.so
 echo "      CUDA_INJECTION64_PATH=$library SYNCLINE_OUTPUT=$out ${job[*]##*/} --steps $steps"
 CUDA_INJECTION64_PATH=$library SYNCLINE_OUTPUT=$out \
     "${run[@]}" "${job[@]}" --steps "$steps" | sed 's/^/      /'

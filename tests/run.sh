@@ -198,7 +198,7 @@ cupti_versions() {
 
 # The log lists the observers that were built.
 observers() {
-    python_hook/build_observers.sh --out build/test-observers
+    CXXFLAGS=-Werror python_hook/build_observers.sh --out build/test-observers
 }
 
 coverage() {
@@ -247,12 +247,17 @@ environments=(test hta)
 ((level > 1 && torch)) && environments+=(tb)
 ((level > 0 && torch)) && environments+=(torch-2.11)
 ((level > 0)) && environments+=(lint)
+nccl=(2.28.9)
+((level > 1)) && nccl+=(2.27.7 2.30.7 2.32.3)
 if [[ -z $only ]]; then
     # The download is not a child of this shell, so that its CPU time is not counted for another stage.
     (
         (
             for environment in "${environments[@]}"; do
                 tests/venv.sh "$environment"
+            done
+            for version in "${nccl[@]}"; do
+                tests/nccl.sh "$version"
             done
             read_cpu_ms
             note_stage environments $((SECONDS)) "$cpu_ms"

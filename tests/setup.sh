@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by tests/run.sh and samples/demo.sh: checks that the packages for the build and the tests
+# Sourced by tests/run.sh and samples/common.sh: checks that the packages for the build and the tests
 # are installed, on Debian 12 and later and Ubuntu 22.04 and later.
 #
 #   source tests/setup.sh

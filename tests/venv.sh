@@ -16,8 +16,8 @@ if [[ ${1:-} == -h || ${1:-} == --help ]]; then
 fi
 name=${1:-test}
 requirements=tests/python/$name.txt
-if [[ ! -f $requirements ]]; then
-    known=$(cd tests/python && echo *.txt)
+if [[ ! -f $requirements || $name == nccl ]]; then # tests/nccl.sh reads nccl.txt
+    known=$(cd tests/python && ls -- *.txt | grep -vx nccl.txt | xargs)
     echo "tests/venv.sh: no environment '$name'; there are: ${known//.txt/}" >&2
     exit 2
 fi

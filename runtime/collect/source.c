@@ -6,6 +6,7 @@
 #include "collect/source.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/loader.h"
 #include "base/log.h"
@@ -16,10 +17,12 @@
 #include "collect/lane/step.h"
 #include "collect/nccl/load.h"
 #include "collect/nccl/plugin.h"
+#include "collect/nccl/ranges.h"
 #include "collect/nccl/read.h"
 #include "collect/nvtx/calls.h"
 #include "collect/nvtx/cuda.h"
 #include "collect/nvtx/getenv_hook.h"
+#include "collect/nvtx/names.h"
 #include "collect/nvtx/nvtx.h"
 #include "collect/nvtx/read.h"
 #include "collect/python/boot.h"
@@ -138,11 +141,18 @@ static void count_nvtx(const void *reader, struct sl_source_lost *lost)
 
 /* ---- PyTorch ---- */
 
+/* Called on the thread that has created a node of a CUDA graph. */
+static void take_node(uint64_t node)
+{
+    sl_torch_ops_node(node);
+    sl_nccl_plugin_node(node);
+}
+
 /* Attaches to a PyTorch that is loaded already, so that its operators are recorded from now on. A
  * PyTorch that is loaded later is found by a rescan. */
 static void attach_torch(const struct sl_source_setup *setup)
 {
-    sl_graph_nodes_on_made(sl_torch_ops_node);
+    sl_graph_nodes_on_made(take_node);
     sl_torch_ops_attach(setup->config->ops, setup->config->home);
     if (setup->records_at_once)
         sl_torch_ops_enable(1);
@@ -265,7 +275,9 @@ static int open_nccl(void **reader, const struct sl_source_reading *reading)
 {
     const struct sl_nccl_read_options opt = {.names = reading->names,
                                              .launches = reading->launches,
-                                             .texts_bytes = reading->launch_texts_bytes};
+                                             .texts_bytes = reading->launch_texts_bytes,
+                                             .user = reading->user,
+                                             .sink = reading->sink};
     struct sl_nccl_read *r = NULL;
     int err = reading->launches ? sl_nccl_read_create(&r, &opt) : 0;
 
@@ -278,16 +290,32 @@ static void close_nccl(void *reader)
     sl_nccl_read_destroy(reader);
 }
 
+/* Returns whether the record is about a range in the NVTX domain of NCCL. */
+static int is_nccl_range(const struct sl_lane_record *record)
+{
+    const char *domain;
+
+    if ((record->what != SL_LANE_PUSH && record->what != SL_LANE_POP) || !record->domain)
+        return 0;
+    domain = sl_text_table_get(sl_nvtx_domain_name(record->domain), NULL);
+    return domain && strcmp(domain, SL_NCCL_RANGE_DOMAIN) == 0;
+}
+
 static void read_nccl(void *reader, uint32_t thread, const struct sl_lane_record *record,
                       uint64_t ns)
 {
-    sl_nccl_read_record(reader, thread, record, ns);
+    sl_nccl_read_record(reader, thread, record, ns, is_nccl_range(record));
+}
+
+static void done_nccl(void *reader)
+{
+    sl_nccl_read_done(reader);
 }
 
 static void count_nccl(const void *reader, struct sl_source_lost *lost)
 {
     lost->launches += sl_nccl_read_lost(reader);
-    lost->odd += sl_nccl_plugin_odd();
+    lost->odd += sl_nccl_plugin_odd() + sl_nccl_read_odd(reader);
 }
 
 /* ---- the table ---- */
@@ -335,6 +363,7 @@ static const struct source sources[] = {
         .open = open_nccl,
         .close = close_nccl,
         .read = read_nccl,
+        .done = done_nccl,
         .count = count_nccl,
     },
 };

@@ -84,7 +84,7 @@ struct sl_source_reading {
     size_t op_names_bytes;        /* maximum bytes of interned names of operators */
     size_t launch_texts_bytes;    /* maximum bytes of interned texts about launches */
     void *user;
-    /* Receives marks, and names of tracks that belong to no thread. */
+    /* Receives marks, names of tracks that belong to no thread, and facts about graph nodes. */
     void (*sink)(void *user, const struct sl_event *ev);
     /* Called when the program has named a thread, device, context, stream or event. `name` is an
      * interned id. */

@@ -311,7 +311,7 @@ const struct sl_option sl_config_table[] = {
      "no operator, and some operators have no inputs; both losses are counted.",
      FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_NCCL", SL_OPTION_CHOICE, "off", "off, calls",
-     "What NCCL 2.28 and later report about collectives, through NCCL's profiler plugin interface "
+     "What NCCL 2.27 and later report about collectives, through NCCL's profiler plugin interface "
      "(docs/nccl.md). A profiler plugin of your own (`NCCL_PROFILER_PLUGIN`) takes precedence. It "
      "is "
      "off until it has run beside NCCL on several real GPUs.",

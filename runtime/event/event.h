@@ -144,6 +144,7 @@ enum sl_node_fact {
     /* An operator created the node. `name` and `node_sequence` are the operator's name and sequence
      * number, and `other` is the id of the operator's record function. */
     SL_NODE_CAPTURED,
+    SL_NODE_WORK, /* the node's work, as NCCL reports it; `name` holds interned JSON members */
     /* facts were lost, so the facts reported before this event may be incomplete */
     SL_NODE_FACTS_LOST,
 };
@@ -309,7 +310,8 @@ struct sl_event {
         } node;
         struct {
             uint64_t number; /* UINT64_MAX: none */
-            uint64_t pad;
+            uint32_t what;   /* enum sl_launch_what (event/launches.h) */
+            uint32_t pad;
         } collective;
         struct {
             uint32_t number;          /* number of the window in the process, from 1 */

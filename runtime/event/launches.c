@@ -88,7 +88,7 @@ struct sl_launch_about *sl_launches_add(struct sl_launches *l, uint32_t thread, 
         t->count = 0;
     }
     s = &t->span[t->count++ % SL_LAUNCHES_SPANS];
-    *s = (struct span){start_ns, end_ns, {0, thread, UINT64_MAX}};
+    *s = (struct span){start_ns, end_ns, {.thread = thread, .number = UINT64_MAX}};
     l->any = 1;
     return &s->about;
 }

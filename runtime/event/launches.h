@@ -20,10 +20,19 @@ enum {
 
 struct sl_launches;
 
+/* The operations that the text describes, of those that the calls of a span launch. */
+enum sl_launch_what {
+    SL_LAUNCH_KERNELS,
+    /* kernels whose name says that they are NCCL's, launched by the driver's launch functions */
+    SL_LAUNCH_NCCL_KERNELS,
+    SL_LAUNCH_COPIES,
+};
+
 /* The work of the kernels of a span. */
 struct sl_launch_about {
     uint32_t text;   /* interned JSON members; 0: not known */
     uint32_t thread; /* the span's thread */
+    uint32_t what;   /* enum sl_launch_what */
     uint64_t number; /* the collective's number; UINT64_MAX: none */
 };
 

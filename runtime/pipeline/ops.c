@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "pipeline/pipeline_state.h"
+#include "sync/call_class.h"
 
 /* Truncates an operator that began before the window. The window's start may become known only
  * after an operator's begin was emitted. If such an operator ended before the window, its end is
@@ -86,10 +87,14 @@ void sl_pipeline_ops_launch(struct sl_pipeline *p, const struct sl_event *call)
         !sl_outlet_in_window(p, call))
         return;
     about = sl_launches_find(p->launches, call->thread, call->start_ns);
-    if (!about || !about->text)
+    if (!about || !about->text ||
+        (about->what == SL_LAUNCH_NCCL_KERNELS &&
+         (call->kind != SL_EV_DRIVER ||
+          sl_call_class_of(SL_EV_DRIVER, call->u.call.cbid) != SL_CALL_KERNEL_LAUNCH)))
         return;
     ev.name = about->text;
     ev.u.collective.number = about->number;
+    ev.u.collective.what = about->what;
     sl_stats_add(SL_STAT_COLLECTIVES, 1);
     sl_outlet_push(p, &ev);
 }

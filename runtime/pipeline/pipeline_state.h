@@ -144,7 +144,8 @@ void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow);
 
 /* ranges.c: all functions do nothing if ranges are off. */
 void sl_pipeline_ranges_create(struct sl_pipeline *p);
-/* Receives marks, and names of tracks that are no threads, at the moment when they are read. */
+/* Receives marks, names of tracks that are no threads, and facts about graph nodes, at the moment
+ * when they are read. */
 void sl_pipeline_ranges_take(void *pipeline, const struct sl_event *ev);
 void sl_pipeline_ranges_count(const struct sl_pipeline *p);
 /* Receives an assembled event. If the event is a call, adds its innermost range. `for_thread` is

@@ -40,6 +40,10 @@ void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev)
 /* Receives marks, and names of tracks that are no threads. */
 void sl_pipeline_ranges_take(void *user, const struct sl_event *ev)
 {
+    if (ev->kind == SL_EV_META_NODE) {
+        sl_outlet_meta(user, ev);
+        return;
+    }
     if (!sl_pipeline_is_meta(ev)) {
         take_note(user, ev);
         return;

@@ -1,5 +1,6 @@
 /*
- * captures.c - remembers which operators created the nodes of CUDA graphs.
+ * captures.c - remembers which operators created the nodes of CUDA graphs, and which work NCCL has
+ * reported about them.
  *
  * The table consists of small sets, and a node's id selects the node's set. If the set is full, a
  * new node replaces the oldest node in the set.
@@ -53,19 +54,27 @@ static struct sl_capture *get(struct sl_captures *c, uint64_t node)
     return oldest;
 }
 
-/* Copies the name and the id of the operator that created the node's first original to the entry of
- * the node. */
+static int is_complete(const struct sl_captures *c, const struct sl_capture *of)
+{
+    return of->name && (of->work || !c->has_work);
+}
+
+/* Copies the operator and the work of the node's originals to the entry of the node, as far as they
+ * are missing there. */
 static void resolve(const struct sl_captures *c, struct sl_capture *copy)
 {
     const struct sl_capture *from = copy;
 
-    for (int i = 0; from && !from->name && from->handle && i < COPIES_MOST; i++)
-        from = find(c, from->handle);
-    if (!from || !from->name)
-        return;
-    copy->handle = from->handle;
-    copy->sequence = from->sequence;
-    copy->name = from->name;
+    for (int i = 0; from && from->original && i < COPIES_MOST && !is_complete(c, copy); i++) {
+        from = find(c, from->original);
+        if (from && from->name && !copy->name) {
+            copy->handle = from->handle;
+            copy->sequence = from->sequence;
+            copy->name = from->name;
+        }
+        if (from && !copy->work)
+            copy->work = from->work;
+    }
 }
 
 void sl_captures_tell(struct sl_captures *c, const struct sl_event *ev)
@@ -79,10 +88,13 @@ void sl_captures_tell(struct sl_captures *c, const struct sl_event *ev)
         to->handle = ev->u.node.other;
         to->sequence = ev->node_sequence;
         to->name = ev->name;
+    } else if (ev->fact == SL_NODE_WORK) {
+        get(c, ev->u.node.id)->work = ev->name;
+        c->has_work = 1;
     } else if (ev->fact == SL_NODE_CLONED && ev->u.node.other) {
         to = get(c, ev->u.node.id);
-        to->handle = ev->u.node.other;
-        to->name = 0;
+        to->original = ev->u.node.other;
+        to->name = to->work = 0;
         resolve(c, to);
     }
 }
@@ -91,7 +103,7 @@ const struct sl_capture *sl_captures_find(struct sl_captures *c, uint64_t node)
 {
     struct sl_capture *at = node ? find(c, node) : NULL;
 
-    if (at && !at->name)
+    if (at && !is_complete(c, at))
         resolve(c, at);
-    return at && at->name ? at : NULL;
+    return at && (at->name || at->work) ? at : NULL;
 }

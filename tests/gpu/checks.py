@@ -12,6 +12,7 @@ import sys
 
 import check_dump
 import check_library
+import check_nccl
 import check_random
 import check_samples
 import check_torch
@@ -22,7 +23,7 @@ from suite import Suite
 # The most important groups are first, because the groups that are left when the time budget is used
 # up are skipped.
 GROUPS = {"samples": check_samples, "library": check_library, "dumps": check_dump,
-          "torch": check_torch, "measure": measure, "random": check_random}
+          "torch": check_torch, "nccl": check_nccl, "measure": measure, "random": check_random}
 
 
 def main():

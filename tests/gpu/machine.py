@@ -58,10 +58,10 @@ class Machine:
         except AssertionError as missing:
             raise Skip(str(missing)) from None
 
-    def run(self, command, environment=None, timeout=90):
-        """Runs the command without syncline."""
+    def run(self, command, environment=None, timeout=90, sim=()):
+        """Runs the command without syncline. `sim` has options of the simulated GPU."""
         if self.simulated:
-            command = [str(ROOT / "tests/simgpu/run"), "--build", str(self.build), *command]
+            command = [str(ROOT / "tests/simgpu/run"), "--build", str(self.build), *sim, *command]
         clean = {k: v for k, v in os.environ.items()
                  if not k.startswith("SYNCLINE_") and k != "CUDA_INJECTION64_PATH"}
         begin = time.monotonic()
@@ -70,13 +70,14 @@ class Machine:
         return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - begin,
                    time.time_ns())
 
-    def record(self, command, environment=None, timeout=90):
+    def record(self, command, environment=None, timeout=90, sim=()):
         """Runs the command with syncline. The output is in a new folder."""
         self.recordings += 1
         folder = self.out / "traces" / f"{self.recordings:03}-{pathlib.Path(command[0]).name}"
         folder.mkdir(parents=True)
         run = self.run(command, {"CUDA_INJECTION64_PATH": str(self.library),
-                                 "SYNCLINE_OUTPUT": str(folder), **(environment or {})}, timeout)
+                                 "SYNCLINE_OUTPUT": str(folder), **(environment or {})}, timeout,
+                       sim)
         run.folder = folder
         folder.with_name(f"{folder.name}.stderr").write_text(run.stderr)
         return run

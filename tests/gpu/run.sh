@@ -20,7 +20,7 @@ usage: tests/gpu/run.sh [options]
   --build DIR      where to build (build/gpu)
   --deps DIR       fetched sources, carried along where there is no network (build/deps)
   --prebuilt DIR   use this build folder if building here fails
-  --only GROUP     samples, library, dumps, torch, measure or random; may be
+  --only GROUP     samples, library, dumps, torch, nccl, measure or random; may be
                    repeated
   --budget SECONDS time for all checks (420); what is left then is skipped
 END

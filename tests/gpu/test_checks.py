@@ -10,6 +10,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import check_nccl  # noqa: E402
 import check_torch  # noqa: E402
 import kineto_trace  # noqa: E402
 from suite import Skip, Suite  # noqa: E402
@@ -212,6 +213,50 @@ def test_other_operators_than_torch_profilers_are_noticed():
     # Rows may be missing if the file's counters report as many lost records.
     few_lost = check_torch.MANY - check_torch.FEW
     assert check_torch.same_names({"aten::add": 1.0}, {"aten::add": 2.0}, "operators", few_lost)
+
+
+NCCL_KERNEL = {"NCCL call": "Broadcast", "NCCL count": 10, "NCCL dtype": "ncclFloat32", "NCCL bytes": 40,
+               "NCCL root": 1, "Comm ranks": 4, "Comm rank": 2}
+NCCL_CALL = {"what": ["Broadcast"], "count": 10, "dtype": "ncclFloat32", "root": 1, "before": 21000, "after": 31500}
+
+
+def check_nccl_kernel(tmp_path, args, call):
+    def change(_, events):
+        events[3]["args"].update(args)
+
+    trace = read(tmp_path, change)
+    check_nccl.check_kernel(trace, trace.kernels[0], call, 2)
+
+
+def test_kernel_of_a_collective(tmp_path):
+    check_nccl_kernel(tmp_path, NCCL_KERNEL, NCCL_CALL)
+    for key, other in (("NCCL call", "Reduce"), ("NCCL count", 11), ("NCCL dtype", "ncclInt8"), ("NCCL bytes", 10),
+                       ("NCCL root", 0), ("Comm rank", 0)):
+        with pytest.raises(AssertionError):
+            check_nccl_kernel(tmp_path, {**NCCL_KERNEL, key: other}, NCCL_CALL)
+    for key, other in (("before", 21001), ("after", 31499)):
+        with pytest.raises(AssertionError):
+            check_nccl_kernel(tmp_path, NCCL_KERNEL, {**NCCL_CALL, key: other})
+
+
+def event(do, ident, kind=None, parent=0, tid=1):
+    return {"do": do, "at": 0, "id": ident, "tid": tid, "type": kind, "parent": parent}
+
+
+def test_order_of_nccls_events():
+    g, call, launch, coll = check_nccl.GROUP_API, check_nccl.COLL_API, check_nccl.LAUNCH, check_nccl.COLL
+    good = [event("start", 1, g), event("start", 2, call, 1), event("stop", 2), event("start", 3, launch, 1),
+            event("stop", 3), event("start", 4, coll, 2), event("stop", 4), event("stop", 1), event("stop", 2)]
+    facts = check_nccl.order_of_events(good)
+    assert facts["Coll on the thread of its call"] == facts["stopped again, or never started"] == 1
+    for bad in ([*good[:1], event("stop", 1), event("start", 3, launch, 1)],
+                [*good[:3], event("start", 3, launch, 2)],
+                [*good[:4], event("start", 5, launch, 1)],
+                [*good[:4], event("stop", 3, tid=2)],
+                [*good[:4], event("start", 4, coll, 2)],
+                [*good[:3], event("start", 4, coll, 1)]):
+        with pytest.raises(AssertionError):
+            check_nccl.order_of_events(bad)
 
 
 def test_a_failing_check_does_not_stop_others(tmp_path):

@@ -47,3 +47,13 @@ def test_wrong_use_is_said(repo, tmp_path):
     assert demo(repo, tmp_path, "--nonsense").returncode == 2
     done = demo(repo, tmp_path, "--steps", "many")
     assert done.returncode == 1 and "whole number" in done.stderr
+
+
+def test_wrong_use_of_ddp_is_said(repo):
+    def ddp(*options):
+        return subprocess.run([repo / "samples/ddp.sh", *options], text=True, capture_output=True, check=False)
+
+    assert "--ranks" in ddp("--help").stdout
+    assert ddp("--nonsense").returncode == 2
+    done = ddp("--steps", "many")
+    assert done.returncode == 1 and "ddp.sh: --steps takes a whole number" in done.stderr

@@ -59,7 +59,8 @@ def build_observer(python: pathlib.Path) -> None:
     built = (REPO / "build" / "observers").glob(f"torch-{minor}*.so")
     if any(path.stat().st_mtime > newest for path in built):
         return
-    subprocess.run([REPO / "python_hook" / "build_observers.sh", python], check=True)
+    subprocess.run([REPO / "python_hook" / "build_observers.sh", python], check=True,
+                   env={**os.environ, "CXXFLAGS": "-Werror"})
 
 
 class Torch:

@@ -1,5 +1,4 @@
-"""Runs samples/demo.sh --torch as a new user would, and checks which source lines the printed
-summary names."""
+"""Runs samples/demo.sh --torch and samples/ddp.sh as a new user would, and checks what they print."""
 import re
 import subprocess
 
@@ -30,3 +29,19 @@ def test_demo(tmp_path):
     for title in ("GPU busy, of", "Top operators", "Top kernels", "the CPU waited at"):
         assert title in tables
     assert re.search(r"^  aten::\w+ +\d+ ", tables, re.MULTILINE)
+
+
+@pytest.mark.full(seconds=9)
+@pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the sample has its own environment")
+def test_ddp(tmp_path):
+    done = subprocess.run([REPO / "samples" / "ddp.sh", "--simulated", "--steps", "4"], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 steps on 2 ranks" in done.stdout
+    table = done.stdout.split("[4/4]")[1]
+    assert "2 files of ranks 0,1; the job has 2 ranks" in table
+    rows = [line.split() for line in table.splitlines() if line.startswith("default_pg 0,1 all_reduce")]
+    # The loss, and buckets of gradients.
+    assert {tuple(row[3:5]) for row in rows} >= {("4", "B"), ("16", "MiB")}
+    assert all(int(row[5]) >= 2 and int(row[6]) >= 1 for row in rows if row[4] == "MiB")
+    assert "rank 1:" in table and list(tmp_path.iterdir()) == []

@@ -9,40 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "align/calls.h"
+#include "collectives/match.h"
 #include "event/message.h"
 #include "read/grow.h"
 
 /* The group of a member. Parts with and without sequence numbers never match. */
 #define KEY_NUMBERED (1ull << 62)
 #define KEY_P2P      (1ull << 61)
-
-/* The numbers that a file has of a group. */
-struct range {
-    uint32_t rank, source;
-    uint64_t least, most;
-};
-
-struct work {
-    struct sl_summary *s;
-    struct sl_ranks *all;
-    struct sl_member *member;
-    size_t members;
-    int64_t *starts_ns;  /* room for the starts of a call */
-    struct range *range; /* of the group at hand */
-    size_t ranges, range_slots;
-    int failed;
-};
-
-static const struct sl_rank_part *part_of(const struct work *w, const struct sl_member *m)
-{
-    return &w->all->file[m->source].part[m->item];
-}
-
-static int64_t rank_number(const struct work *w, const struct sl_member *m)
-{
-    return w->all->rank[m->rank].number;
-}
 
 /* ---- rows ---- */
 
@@ -59,7 +32,7 @@ static int is_one_row(const struct sl_rank_part *a, const struct sl_rank_part *b
            bucket_of(a->size) == bucket_of(b->size);
 }
 
-static struct sl_summary_row *row_of(struct work *w, const struct sl_rank_part *part)
+static struct sl_summary_row *row_of(struct sl_match *w, const struct sl_rank_part *part)
 {
     struct sl_summary *s = w->s;
     int bucket = bucket_of(part->size);
@@ -95,15 +68,15 @@ static void add_part(struct sl_summary_row *row, const struct sl_rank_part *part
 
 /* Adds a collective that other ranks did not record, or whose ends do not agree. Each of its parts
  * counts in the row of its own call. */
-static void add_untimed(struct work *w, const struct sl_member *call, size_t size)
+static void add_untimed(struct sl_match *w, const struct sl_member *call, size_t size)
 {
     for (size_t i = 0; i < size && !w->failed; i++) {
-        const struct sl_rank_part *part = part_of(w, &call[i]);
+        const struct sl_rank_part *part = sl_match_part(w, &call[i]);
         struct sl_summary_row *row = row_of(w, part);
         int is_first = 1;
 
         for (size_t k = 0; k < i && is_first; k++)
-            is_first = !is_one_row(part_of(w, &call[k]), part);
+            is_first = !is_one_row(sl_match_part(w, &call[k]), part);
         if (!row)
             return;
         row->count += (uint64_t)is_first;
@@ -113,18 +86,18 @@ static void add_untimed(struct work *w, const struct sl_member *call, size_t siz
 }
 
 /* Returns the member whose call names the collective: the sender, so that a pair has one row. */
-static size_t model_of(const struct work *w, const struct sl_member *call, size_t size)
+static size_t model_of(const struct sl_match *w, const struct sl_member *call, size_t size)
 {
     for (size_t i = 1; i < size; i++)
-        if (part_of(w, &call[i])->type == SL_COLLECTIVE_SEND)
+        if (sl_match_part(w, &call[i])->type == SL_COLLECTIVE_SEND)
             return i;
     return 0;
 }
 
-static void add_timed(struct work *w, const struct sl_member *call, size_t size,
+static void add_timed(struct sl_match *w, const struct sl_member *call, size_t size,
                       const struct sl_call_times *times)
 {
-    const struct sl_rank_part *first = part_of(w, &call[model_of(w, call, size)]);
+    const struct sl_rank_part *first = sl_match_part(w, &call[model_of(w, call, size)]);
     struct sl_summary_row *row = row_of(w, first);
     uint64_t transfer_ns = (uint64_t)(times->last_end_ns - times->last_start_ns);
     uint64_t late_ns = (uint64_t)(times->last_start_ns - times->median_ns);
@@ -135,7 +108,7 @@ static void add_timed(struct work *w, const struct sl_member *call, size_t size,
     if (!row)
         return;
     for (size_t i = 0; i < size; i++) {
-        const struct sl_rank_part *part = part_of(w, &call[i]);
+        const struct sl_rank_part *part = sl_match_part(w, &call[i]);
         uint64_t length_ns = (uint64_t)(part->end_ns - part->start_ns);
         uint64_t wait_ns = sl_members_wait(w->s->clocks, call, times, i);
 
@@ -173,142 +146,55 @@ int sl_summary_bandwidth(const struct sl_summary *s, const struct sl_summary_row
     return is_timed ? 1 : 2;
 }
 
-/* ---- problems ---- */
-
-/* Keeps a problem. `is_odd` tells the members of both sides; ranks of `absent` are odd too. */
-static void add_problem(struct work *w, enum sl_problem_kind kind, const struct sl_member *call,
-                        size_t size, const uint8_t *is_odd, const uint32_t *absent, size_t absents)
-{
-    struct sl_summary *s = w->s;
-    struct sl_summary_problem *p;
-
-    if (s->problems == SL_SUMMARY_PROBLEMS) {
-        s->more_problems++;
-        return;
-    }
-    p = sl_grow((void **)&s->problem, &s->problems, &s->problem_slots, sizeof(*p));
-    if (!p) {
-        w->failed = -ENOMEM;
-        return;
-    }
-    p->kind = kind;
-    p->order = call->order;
-    p->rank = calloc(size + absents, sizeof(*p->rank));
-    if (!p->rank) {
-        w->failed = -ENOMEM;
-        return;
-    }
-    for (size_t i = 0; i < absents; i++)
-        p->rank[p->odds++] = absent[i];
-    for (size_t i = 0; i < size; i++)
-        if (is_odd[i]) {
-            p->rank[p->odds++] = call[i].rank;
-            p->odd = p->odd ? p->odd : part_of(w, &call[i]);
-        }
-    for (size_t i = 0; i < size; i++)
-        if (!is_odd[i]) {
-            p->rank[p->odds + p->rests++] = call[i].rank;
-            p->rest = p->rest ? p->rest : part_of(w, &call[i]);
-        }
-}
-
-static int has_one_call(const struct sl_rank_part *a, const struct sl_rank_part *b)
-{
-    return a->type == b->type || (sl_message_is_p2p(a->type) && sl_message_is_p2p(b->type));
-}
-
-/* Returns 1 if both ends have the same size and type of elements, where they must. */
-static int has_one_size(const struct sl_rank_part *a, const struct sl_rank_part *b)
-{
-    if (a->dtype && b->dtype && a->dtype != b->dtype)
-        return 0;
-    /* all_to_all may have parts of several sizes. Several tensors may be in one kernel. */
-    return a->type == SL_COLLECTIVE_ALL_TO_ALL || a->is_shared || b->is_shared ||
-           a->size == SL_MESSAGE_UNKNOWN || b->size == SL_MESSAGE_UNKNOWN || a->size == b->size;
-}
-
-/* Compares the members of a call. Returns 1 if they agree; else names those that do as the fewest
- * others do. */
-static int check_agreement(struct work *w, const struct sl_member *call, size_t size,
-                           enum sl_problem_kind kind,
-                           int (*agree)(const struct sl_rank_part *, const struct sl_rank_part *))
-{
-    size_t most = 0, model = 0, i = 1;
-    uint8_t *is_odd;
-
-    while (i < size && agree(part_of(w, call), part_of(w, &call[i])))
-        i++;
-    if (i >= size)
-        return 1;
-    is_odd = calloc(size, 1);
-    if (!is_odd) {
-        w->failed = -ENOMEM;
-        return 0;
-    }
-    for (i = 0; i < size; i++) {
-        size_t same = 0;
-
-        for (size_t k = 0; k < size; k++)
-            same += (size_t)agree(part_of(w, &call[i]), part_of(w, &call[k]));
-        model = same > most ? i : model;
-        most = same > most ? same : most;
-    }
-    for (i = 0; i < size; i++)
-        is_odd[i] = !agree(part_of(w, &call[model]), part_of(w, &call[i]));
-    add_problem(w, kind, call, size, is_odd, NULL, 0);
-    free(is_odd);
-    return 0;
-}
-
 /* ---- calls ---- */
 
 /* Returns the number of ranks that a call needs, or 0 if it is not known. */
-static size_t needed(const struct work *w, const struct sl_member *call)
+static size_t needed(const struct sl_match *w, const struct sl_member *call)
 {
-    const struct sl_rank_part *part = part_of(w, call);
+    const struct sl_rank_part *part = sl_match_part(w, call);
 
     return sl_message_is_p2p(part->type) ? 2 : w->all->group[part->group].ranks;
 }
 
 /* Returns the member of the root or sender, or SIZE_MAX. */
-static size_t root_of(const struct work *w, const struct sl_member *call, size_t size)
+static size_t root_of(const struct sl_match *w, const struct sl_member *call, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        const struct sl_rank_part *part = part_of(w, &call[i]);
+        const struct sl_rank_part *part = sl_match_part(w, &call[i]);
 
         if (part->type == SL_COLLECTIVE_SEND ||
-            (part->root >= 0 && part->root == rank_number(w, &call[i])))
+            (part->root >= 0 && part->root == sl_match_rank(w, &call[i])))
             return i;
     }
     return SIZE_MAX;
 }
 
-static int agrees(const struct work *w, const struct sl_member *call, size_t size)
+static int agrees(const struct sl_match *w, const struct sl_member *call, size_t size)
 {
     for (size_t i = 1; i < size; i++)
-        if (!has_one_call(part_of(w, call), part_of(w, &call[i])) ||
-            !has_one_size(part_of(w, call), part_of(w, &call[i])))
+        if (!sl_problems_one_call(sl_match_part(w, call), sl_match_part(w, &call[i])) ||
+            !sl_problems_one_size(sl_match_part(w, call), sl_match_part(w, &call[i])))
             return 0;
     return 1;
 }
 
-static int is_whole(const struct work *w, const struct sl_member *call, size_t size)
+static int is_whole(const struct sl_match *w, const struct sl_member *call, size_t size)
 {
     return size > 1 && size == needed(w, call);
 }
 
-static struct sl_call_times times_of(const struct work *w, const struct sl_member *call,
+static struct sl_call_times times_of(const struct sl_match *w, const struct sl_member *call,
                                      size_t size)
 {
-    return sl_members_times(w->s->clocks, call, size, part_of(w, call)->type, w->starts_ns);
+    return sl_members_times(w->s->clocks, call, size, sl_match_part(w, call)->type, w->starts_ns);
 }
 
 /* Finds the numbers that each file has of the group whose members are given. */
-static void find_ranges(struct work *w, const struct sl_member *member, size_t count)
+static void find_ranges(struct sl_match *w, const struct sl_member *member, size_t count)
 {
     w->ranges = 0;
     for (size_t i = 0; i < count; i++) {
-        struct range *at = NULL;
+        struct sl_match_range *at = NULL;
 
         for (size_t k = 0; k < w->ranges && !at; k++)
             if (w->range[k].source == member[i].source)
@@ -319,8 +205,8 @@ static void find_ranges(struct work *w, const struct sl_member *member, size_t c
                 w->failed = -ENOMEM;
                 return;
             }
-            *at = (struct range){member[i].rank, member[i].source, member[i].number,
-                                 member[i].number};
+            *at = (struct sl_match_range){member[i].rank, member[i].source, member[i].number,
+                                          member[i].number};
         }
         at->most = member[i].number; /* members are in the order of numbers */
     }
@@ -328,12 +214,12 @@ static void find_ranges(struct work *w, const struct sl_member *member, size_t c
 
 /* Finds the ranks whose files have numbers on both sides of this call, but not the call. Returns
  * their number; 0 also if the files of a rank do not reach that far. */
-static size_t find_missing(const struct work *w, const struct sl_member *call, size_t size,
+static size_t find_missing(const struct sl_match *w, const struct sl_member *call, size_t size,
                            uint32_t *missing)
 {
     size_t count = 0;
 
-    if (!part_of(w, call)->has_number && !call->number)
+    if (!sl_match_part(w, call)->has_number && !call->number)
         return 0; /* without steps, files may begin at different calls */
     for (size_t i = 0; i < w->ranges; i++) {
         uint32_t rank = w->range[i].rank;
@@ -355,7 +241,7 @@ static size_t find_missing(const struct work *w, const struct sl_member *call, s
 }
 
 /* Takes a call that not all ranks recorded. */
-static void take_incomplete(struct work *w, const struct sl_member *call, size_t size)
+static void take_incomplete(struct sl_match *w, const struct sl_member *call, size_t size)
 {
     uint32_t *missing = calloc(w->ranges + 1, sizeof(*missing));
     uint8_t *is_odd = calloc(size, 1);
@@ -366,17 +252,17 @@ static void take_incomplete(struct work *w, const struct sl_member *call, size_t
     } else {
         count = find_missing(w, call, size, missing);
         if (count)
-            add_problem(w, SL_PROBLEM_MISSING, call, size, is_odd, missing, count);
+            sl_problems_add(w, SL_PROBLEM_MISSING, call, size, is_odd, missing, count);
         else if (needed(w, call) != 1)
             w->s->not_recorded++;
-        check_agreement(w, call, size, SL_PROBLEM_CALL, has_one_call);
+        sl_problems_check(w, call, size, SL_PROBLEM_CALL, sl_problems_one_call);
         add_untimed(w, call, size);
     }
     free(missing);
     free(is_odd);
 }
 
-static void take_call(struct work *w, const struct sl_member *call, size_t size)
+static void take_call(struct sl_match *w, const struct sl_member *call, size_t size)
 {
     struct sl_call_times times;
 
@@ -385,9 +271,9 @@ static void take_call(struct work *w, const struct sl_member *call, size_t size)
         return;
     }
     w->s->matched++;
-    if (check_agreement(w, call, size, SL_PROBLEM_CALL, has_one_call) &&
-        check_agreement(w, call, size, SL_PROBLEM_SIZE, has_one_size) &&
-        !w->s->is_bad[part_of(w, call)->group]) {
+    if (sl_problems_check(w, call, size, SL_PROBLEM_CALL, sl_problems_one_call) &&
+        sl_problems_check(w, call, size, SL_PROBLEM_SIZE, sl_problems_one_size) &&
+        !w->s->is_bad[sl_match_part(w, call)->group]) {
         times = times_of(w, call, size);
         if (times.is_comparable && times.last_end_ns > times.last_start_ns) {
             add_timed(w, call, size, &times);
@@ -399,9 +285,9 @@ static void take_call(struct work *w, const struct sl_member *call, size_t size)
 
 /* Names the first call of a group that a rank left before another began it. Then members of
  * several calls were matched, and the group is not timed. */
-static void check_times(struct work *w, const struct sl_member *call, size_t size)
+static void check_times(struct sl_match *w, const struct sl_member *call, size_t size)
 {
-    uint8_t *is_odd, *is_bad = &w->s->is_bad[part_of(w, call)->group];
+    uint8_t *is_odd, *is_bad = &w->s->is_bad[sl_match_part(w, call)->group];
     struct sl_call_times times;
 
     if (*is_bad || !is_whole(w, call, size) || !agrees(w, call, size))
@@ -416,18 +302,19 @@ static void check_times(struct work *w, const struct sl_member *call, size_t siz
         return;
     }
     is_odd[times.last] = 1;
-    add_problem(w, SL_PROBLEM_IMPOSSIBLE, call, size, is_odd, NULL, 0);
+    sl_problems_add(w, SL_PROBLEM_IMPOSSIBLE, call, size, is_odd, NULL, 0);
     free(is_odd);
 }
 
-static void bound_call(struct work *w, const struct sl_member *call, size_t size)
+static void bound_call(struct sl_match *w, const struct sl_member *call, size_t size)
 {
     if (is_whole(w, call, size) && agrees(w, call, size))
-        sl_members_bound(w->s->clocks, call, size, part_of(w, call)->type, root_of(w, call, size));
+        sl_members_bound(w->s->clocks, call, size, sl_match_part(w, call)->type,
+                         root_of(w, call, size));
 }
 
-static void each_call(struct work *w, size_t first, size_t end,
-                      void (*take)(struct work *w, const struct sl_member *call, size_t size))
+static void each_call(struct sl_match *w, size_t first, size_t end,
+                      void (*take)(struct sl_match *w, const struct sl_member *call, size_t size))
 {
     size_t size;
 
@@ -450,7 +337,7 @@ static uint64_t key_of(const struct sl_rank_part *part, int64_t rank)
 }
 
 /* Makes a member of each part that can be matched, and counts the others at once. */
-static void collect(struct work *w)
+static void collect(struct sl_match *w)
 {
     for (size_t i = 0; i < w->all->files; i++) {
         const struct sl_rank_file *file = &w->all->file[i];
@@ -489,7 +376,7 @@ static int by_time(const void *a, const void *b)
     return (x->bucket > y->bucket) - (x->bucket < y->bucket);
 }
 
-static void match(struct work *w)
+static void match(struct sl_match *w)
 {
     collect(w);
     sl_members_sort(w->member, w->members);
@@ -509,7 +396,7 @@ static void match(struct work *w)
 
 int sl_summary_make(struct sl_summary *s, struct sl_ranks *all)
 {
-    struct work w = {.s = s, .all = all};
+    struct sl_match w = {.s = s, .all = all};
     uint32_t *host = calloc(all->ranks + 1, sizeof(*host));
     size_t parts = 0;
     int rc = -ENOMEM;

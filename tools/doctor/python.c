@@ -20,7 +20,7 @@
 #include "doctor/host.h"
 
 #define PYTHON_TIMEOUT_MS 20000
-#define NCCL_2_28         22800
+#define NCCL_2_27         22700
 #define NCCL_PATH_MOST    254 /* longest path of a plugin, in bytes */
 
 /* Prints the interpreter, and the versions of PyTorch and of its NCCL. PyTorch is not imported,
@@ -222,10 +222,10 @@ static void check_nccl_plugin(struct sl_doctor *h, const struct sl_config *confi
     if (config->nccl == SL_NCCL_OFF) {
         sl_doctor_add(h, SL_DOCTOR_OK, "nccl", "",
                       "SYNCLINE_NCCL is off: NCCL is not asked about collectives");
-    } else if (version < NCCL_2_28) {
-        sl_doctor_add(h, SL_DOCTOR_NOTE, "nccl", "use NCCL 2.28 or later",
-                      "before 2.28, NCCL does not report the launches of its kernels, so kernels "
-                      "lack its algorithm and protocol");
+    } else if (version < NCCL_2_27) {
+        sl_doctor_add(h, SL_DOCTOR_NOTE, "nccl", "use NCCL 2.27 or later",
+                      "before 2.27, NCCL does not report collectives in a form that syncline "
+                      "reads, so kernels lack its algorithm and protocol");
     } else if (users && *users && (!realpath(users, named) || strcmp(named, h->library) != 0)) {
         sl_doctor_add(h, SL_DOCTOR_NOTE, "nccl", "unset NCCL_PROFILER_PLUGIN",
                       "NCCL_PROFILER_PLUGIN=%s: NCCL does not load syncline's profiler plugin",

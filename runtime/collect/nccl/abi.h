@@ -22,6 +22,7 @@ enum {
     SL_NCCL_COLL_API = 1 << 9,
     SL_NCCL_P2P_API = 1 << 10,
     SL_NCCL_KERNEL_LAUNCH = 1 << 11,
+    SL_NCCL_CE_COLL = 1 << 12, /* from version 6 */
 };
 
 /* The facts that NCCL reports when an event starts. The texts belong to NCCL. */
@@ -38,12 +39,18 @@ struct sl_nccl_descriptor {
             const char *func;
             uint64_t count;
             const char *dtype;
-            int32_t root;
+            int32_t root, pad;
+            const void *stream;
+            uint8_t graph_captured; /* 1: into a graph */
+            uint64_t tag;           /* from version 7: the user's tag */
         } coll_api;
         struct { /* a call of ncclSend or ncclRecv */
             const char *func;
             uint64_t count;
             const char *dtype;
+            const void *stream;
+            uint8_t graph_captured;
+            uint64_t tag; /* from version 7 */
         } p2p_api;
         struct { /* a collective in a launched kernel */
             uint64_t number;
@@ -55,6 +62,14 @@ struct sl_nccl_descriptor {
             uint8_t channels, warps;
             const char *algorithm, *protocol;
         } coll;
+        struct { /* a collective by copy engines */
+            uint64_t number;
+            const char *func;
+            const void *send, *receive;
+            uint64_t count;
+            int32_t root, pad;
+            const char *dtype;
+        } ce_coll;
         struct { /* a message in a launched kernel */
             const char *func;
             const void *buffer;
@@ -74,9 +89,13 @@ SL_NCCL_AT(coll_api.func, 24);
 SL_NCCL_AT(coll_api.count, 32);
 SL_NCCL_AT(coll_api.dtype, 40);
 SL_NCCL_AT(coll_api.root, 48);
+SL_NCCL_AT(coll_api.graph_captured, 64);
+SL_NCCL_AT(coll_api.tag, 72);
 SL_NCCL_AT(p2p_api.func, 24);
 SL_NCCL_AT(p2p_api.count, 32);
 SL_NCCL_AT(p2p_api.dtype, 40);
+SL_NCCL_AT(p2p_api.graph_captured, 56);
+SL_NCCL_AT(p2p_api.tag, 64);
 SL_NCCL_AT(coll.number, 24);
 SL_NCCL_AT(coll.func, 32);
 SL_NCCL_AT(coll.count, 56);
@@ -85,6 +104,11 @@ SL_NCCL_AT(coll.dtype, 72);
 SL_NCCL_AT(coll.channels, 80);
 SL_NCCL_AT(coll.algorithm, 88);
 SL_NCCL_AT(coll.protocol, 96);
+SL_NCCL_AT(ce_coll.number, 24);
+SL_NCCL_AT(ce_coll.func, 32);
+SL_NCCL_AT(ce_coll.count, 56);
+SL_NCCL_AT(ce_coll.root, 64);
+SL_NCCL_AT(ce_coll.dtype, 72);
 SL_NCCL_AT(p2p.func, 24);
 SL_NCCL_AT(p2p.dtype, 40);
 SL_NCCL_AT(p2p.count, 48);

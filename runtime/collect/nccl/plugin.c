@@ -21,15 +21,16 @@
 #define TEXTS        256 /* size of the table of NCCL's texts, a power of two */
 #define PROBES       8   /* entries of this table in which a text is looked for */
 #define VERSION_2_31 23100
+#define TAG_OF_NCCL  (1ull << 63) /* a tag with this bit is NCCL's own */
 
-/* The mask at SYNCLINE_NCCL=calls. 2.27 (version 4) has no launch events, so its events cannot be
- * joined with kernels, and nothing is asked for. */
+/* The mask at SYNCLINE_NCCL=calls. NCCL 2.27 (version 4) reports neither calls nor launches. */
+#define CALLS_2_27 (SL_NCCL_COLL | SL_NCCL_P2P)
 #define CALLS                                                                                      \
-    (SL_NCCL_COLL_API | SL_NCCL_P2P_API | SL_NCCL_KERNEL_LAUNCH | SL_NCCL_COLL | SL_NCCL_P2P)
+    (SL_NCCL_COLL_API | SL_NCCL_P2P_API | SL_NCCL_KERNEL_LAUNCH | SL_NCCL_COLL | SL_NCCL_P2P |     \
+     SL_NCCL_CE_COLL)
 
 /* A handle has the event's kind in the low bits, then a number that counts the thread's events, and
  * the number of the thread. */
-#define KIND_BITS  4
 #define THREAD_BIT 40
 #define KIND_OTHER (SL_NCCL_RECORD_P2P + 1) /* an event that needs no record */
 #define KIND_GROUP (SL_NCCL_RECORD_P2P + 2) /* the group of calls */
@@ -41,6 +42,7 @@ struct comm {
     _Atomic uint64_t hash;
     _Atomic uint32_t name;
     _Atomic int32_t nodes, ranks, rank;
+    _Atomic uint32_t instance;
 };
 
 struct copy {
@@ -63,7 +65,9 @@ static struct {
 
 static _Thread_local struct {
     uint64_t next;   /* the next handle, without its kind; 0: none yet */
-    uint64_t launch; /* handle of the launch that has not ended; 0: none */
+    uint64_t launch; /* handle of the launch, or of the copies, that have not ended; 0: none */
+    uint64_t group;  /* handle of the last group of calls */
+    uint64_t tasks;  /* handle of the last event around the collectives of a kernel */
     int has_calls;   /* 1: calls were recorded since the last launch or end of a group */
 } mine;
 
@@ -188,7 +192,7 @@ static uint32_t read_text(const char *text)
     size_t first = in_page < TEXT_MOST ? in_page : TEXT_MOST;
     const struct iovec to = {bytes, sizeof(bytes)};
     const struct iovec from[2] = {{(void *)(uintptr_t)text, first},
-                                  {(void *)(uintptr_t)(text + first), TEXT_MOST - first}};
+                                  {(void *)((uintptr_t)text + first), TEXT_MOST - first}};
     int saved = errno;
     ssize_t got = process_vm_readv(getpid(), &to, 1, from, 2, 0);
 
@@ -228,9 +232,28 @@ static uint32_t text_of(const char *text)
 
 /* ---- communicators ---- */
 
+/* Returns how many communicators with this hash and rank are known. A program that aborts a
+ * communicator may create it again from the same id. */
+static uint32_t count_instances(uint64_t hash, int rank)
+{
+    uint32_t most = 0;
+
+    for (unsigned i = 0; i < SL_NCCL_COMMS; i++) {
+        const struct comm *c = &plugin.comm[i];
+        uint32_t instance = atomic_load_explicit(&c->instance, memory_order_relaxed);
+
+        if (instance > most && atomic_load_explicit(&c->hash, memory_order_relaxed) == hash &&
+            atomic_load_explicit(&c->rank, memory_order_relaxed) == rank)
+            most = instance;
+    }
+    return most;
+}
+
 /* Returns the communicator's number, 0 if the table is full. */
 static uint32_t add_comm(uint64_t hash, const char *name, int nodes, int ranks, int rank)
 {
+    uint32_t instance = count_instances(hash, rank) + 1;
+
     for (unsigned tries = 0; tries < SL_NCCL_COMMS; tries++) {
         uint32_t number = atomic_fetch_add(&plugin.comms, 1) + 1;
         struct comm *c = &plugin.comm[number % SL_NCCL_COMMS];
@@ -243,6 +266,7 @@ static uint32_t add_comm(uint64_t hash, const char *name, int nodes, int ranks, 
         atomic_store(&c->nodes, nodes);
         atomic_store(&c->ranks, ranks);
         atomic_store(&c->rank, rank);
+        atomic_store(&c->instance, instance);
         atomic_store(&c->number, number);
         return number;
     }
@@ -264,9 +288,9 @@ int sl_nccl_plugin_comm(uint32_t number, struct sl_nccl_comm *out)
 
     if (!number || atomic_load(&c->number) != number)
         return -ENOENT;
-    *out =
-        (struct sl_nccl_comm){atomic_load(&c->hash), atomic_load(&c->name), atomic_load(&c->nodes),
-                              atomic_load(&c->ranks), atomic_load(&c->rank)};
+    *out = (struct sl_nccl_comm){atomic_load(&c->hash),  atomic_load(&c->name),
+                                 atomic_load(&c->nodes), atomic_load(&c->ranks),
+                                 atomic_load(&c->rank),  atomic_load(&c->instance)};
     return atomic_load(&c->number) == number ? 0 : -ENOENT;
 }
 
@@ -290,7 +314,7 @@ int sl_nccl_plugin_init_v4(void **context, int *mask, const char *name, uint64_t
                            int ranks, int rank, void *log)
 {
     (void)log;
-    return init(context, mask, 0, 0, hash, name, nodes, ranks, rank);
+    return init(context, mask, CALLS_2_27, 0, hash, name, nodes, ranks, rank);
 }
 
 int sl_nccl_plugin_init_v5(void **context, uint64_t hash, int *mask, const char *name, int nodes,
@@ -326,7 +350,7 @@ static uint64_t new_handle(void)
         mine.next =
             (uint64_t)(atomic_fetch_add_explicit(&plugin.threads, 1, memory_order_relaxed) + 1)
             << THREAD_BIT;
-    return mine.next += 1 << KIND_BITS;
+    return mine.next += 1 << SL_NCCL_KIND_BITS;
 }
 
 /* Writes an event. Without a lane, or without room in it, the lanes count the loss. */
@@ -352,21 +376,28 @@ static struct sl_nccl_event event_of(enum sl_nccl_record kind, uint32_t comm, ui
                                              .aux = comm},
                                   .handle = handle,
                                   .parent = (uint64_t)(uintptr_t)d->parent,
-                                  .root = -1};
+                                  .root = -1,
+                                  .tasks = mine.tasks};
 }
 
-static void start_call(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d,
-                       int is_collective)
+/* Returns the handle's kind. */
+static uint64_t start_call(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d,
+                           int is_collective, int has_tag)
 {
-    struct sl_nccl_event e = event_of(SL_NCCL_RECORD_CALL, comm, handle, d);
+    uint64_t tag = !has_tag ? 0 : is_collective ? d->coll_api.tag : d->p2p_api.tag;
+    uint8_t is_captured = is_collective ? d->coll_api.graph_captured : d->p2p_api.graph_captured;
+    uint64_t kind = is_captured == 1 ? SL_NCCL_KIND_CAPTURED : SL_NCCL_RECORD_CALL;
+    struct sl_nccl_event e = event_of(SL_NCCL_RECORD_CALL, comm, handle | kind, d);
 
     e.func = text_of(d->coll_api.func);
     e.dtype = text_of(d->coll_api.dtype);
     e.count = d->coll_api.count;
+    e.number = tag & TAG_OF_NCCL ? 0 : tag;
     if (is_collective)
         e.root = d->coll_api.root;
     mine.has_calls = 1;
     put(&e, sl_clock_stamp());
+    return kind;
 }
 
 static void start_coll(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d)
@@ -405,21 +436,41 @@ static void start_launch(uint32_t comm, uint64_t handle, const struct sl_nccl_de
     put(&e, sl_clock_stamp());
 }
 
+static void start_ce(uint32_t comm, uint64_t handle, const struct sl_nccl_descriptor *d)
+{
+    struct sl_nccl_event e = event_of(SL_NCCL_RECORD_CE, comm, handle, d);
+
+    e.func = text_of(d->ce_coll.func);
+    e.dtype = text_of(d->ce_coll.dtype);
+    e.count = d->ce_coll.count;
+    e.number = d->ce_coll.number;
+    e.root = d->ce_coll.root;
+    mine.launch = handle;
+    mine.has_calls = 0;
+    put(&e, sl_clock_stamp());
+}
+
 /* Returns the handle's kind. */
 static uint64_t start(uint64_t type, uint32_t comm, uint64_t handle,
-                      const struct sl_nccl_descriptor *d)
+                      const struct sl_nccl_descriptor *d, int has_tag)
 {
     switch (type) {
     case SL_NCCL_COLL_API:
     case SL_NCCL_P2P_API:
-        start_call(comm, handle | SL_NCCL_RECORD_CALL, d, type == SL_NCCL_COLL_API);
-        return SL_NCCL_RECORD_CALL;
+        return start_call(comm, handle, d, type == SL_NCCL_COLL_API, has_tag);
     case SL_NCCL_GROUP_API:
         mine.has_calls = 0;
+        mine.group = handle | KIND_GROUP;
         return KIND_GROUP;
+    case SL_NCCL_GROUP:
+        mine.tasks = handle;
+        return KIND_OTHER;
     case SL_NCCL_KERNEL_LAUNCH:
         start_launch(comm, handle | SL_NCCL_RECORD_LAUNCH, d);
         return SL_NCCL_RECORD_LAUNCH;
+    case SL_NCCL_CE_COLL:
+        start_ce(comm, handle | SL_NCCL_RECORD_CE, d);
+        return SL_NCCL_RECORD_CE;
     case SL_NCCL_COLL:
         start_coll(comm, handle | SL_NCCL_RECORD_COLL, d);
         return SL_NCCL_RECORD_COLL;
@@ -434,7 +485,7 @@ static uint64_t start(uint64_t type, uint32_t comm, uint64_t handle,
 /* NCCL starts types that were not asked for, and up to 2.27 it leaves out the events inside an
  * event without a handle. So each event gets a handle. */
 static int start_event(void *context, void **handle, const struct sl_nccl_descriptor *d,
-                       uint64_t type)
+                       uint64_t type, int has_tag)
 {
     uint64_t number;
 
@@ -443,18 +494,31 @@ static int start_event(void *context, void **handle, const struct sl_nccl_descri
         return 0;
     }
     number = new_handle();
-    *handle = (void *)(uintptr_t)(number | start(type, comm_of(context), number, d));
+    *handle = (void *)(uintptr_t)(number | start(type, comm_of(context), number, d, has_tag));
     return 0;
 }
 
 int sl_nccl_plugin_start_v4(void *context, void **handle, const struct sl_nccl_descriptor *d)
 {
-    return start_event(context, handle, d, d->type_v4);
+    int result = start_event(context, handle, d, d->type_v4, 0);
+
+    if (d->type_v4 == SL_NCCL_GROUP && (uint64_t)(uintptr_t)*handle != KIND_OFF) {
+        const struct sl_nccl_event e =
+            event_of(SL_NCCL_RECORD_TASKS, comm_of(context), mine.tasks, d);
+
+        put(&e, sl_clock_stamp());
+    }
+    return result;
 }
 
 int sl_nccl_plugin_start(void *context, void **handle, const struct sl_nccl_descriptor *d)
 {
-    return start_event(context, handle, d, d->type);
+    return start_event(context, handle, d, d->type, 0);
+}
+
+int sl_nccl_plugin_start_v7(void *context, void **handle, const struct sl_nccl_descriptor *d)
+{
+    return start_event(context, handle, d, d->type, 1);
 }
 
 static void put_end(enum sl_nccl_record kind, uint64_t handle)
@@ -470,18 +534,31 @@ static void put_end(enum sl_nccl_record kind, uint64_t handle)
  * again after a window has closed. */
 int sl_nccl_plugin_end(void *handle)
 {
-    uint64_t it = (uint64_t)(uintptr_t)handle, kind = it & ((1 << KIND_BITS) - 1);
+    uint64_t it = (uint64_t)(uintptr_t)handle, kind = it & ((1 << SL_NCCL_KIND_BITS) - 1);
+    int is_launch = kind == SL_NCCL_RECORD_LAUNCH || kind == SL_NCCL_RECORD_CE;
 
     if (kind == KIND_GROUP && mine.has_calls) {
         mine.has_calls = 0;
         put_end(SL_NCCL_RECORD_GROUP_END, it);
-    } else if (kind == SL_NCCL_RECORD_LAUNCH && mine.launch == it) {
+    } else if (is_launch && mine.launch == it) {
         mine.launch = 0;
         put_end(SL_NCCL_RECORD_LAUNCH_END, it);
-    } else if (kind == SL_NCCL_RECORD_LAUNCH || kind == 0 || kind > KIND_OFF) {
+    } else if (is_launch || kind == 0 || (kind > KIND_OFF && kind != SL_NCCL_KIND_CAPTURED)) {
         count_odd();
     }
     return 0;
+}
+
+void sl_nccl_plugin_node(uint64_t node)
+{
+    const struct sl_nccl_event e = {
+        .record = {.what = SL_LANE_NCCL, .parts = SL_NCCL_RECORD_NODE, .pairs = sizeof(e) / 16},
+        .handle = mine.launch,
+        .parent = mine.group,
+        .number = node};
+
+    if (is_recording() && node && (mine.launch || mine.has_calls))
+        put(&e, sl_clock_stamp());
 }
 
 int sl_nccl_plugin_state(void *handle, int state, void *args)

@@ -32,21 +32,38 @@ enum sl_nccl_record {
     SL_NCCL_RECORD_LAUNCH,     /* the launch of a kernel begins */
     SL_NCCL_RECORD_COLL,       /* a collective in the kernel that was launched before */
     SL_NCCL_RECORD_P2P,        /* a message in that kernel */
-    SL_NCCL_RECORD_LAUNCH_END, /* `handle` is the launch's */
+    SL_NCCL_RECORD_LAUNCH_END, /* `handle` is that of the LAUNCH or CE */
     SL_NCCL_RECORD_GROUP_END,  /* `handle` is the group's; only for a group with calls and without
                                 * a reported launch */
+    SL_NCCL_RECORD_NODE,  /* the launch `handle` (0: a launch that is not reported, of the group
+                           * `parent`) created the graph node `number` */
+    SL_NCCL_RECORD_TASKS, /* the collectives of a kernel follow, which was launched before; only
+                           * from NCCL 2.27, which does not report launches */
+    SL_NCCL_RECORD_CE,    /* a collective by copy engines: the copies follow until its end */
 };
+
+/* A handle's lowest bits. The handle of a record has the record's kind there, except for a call
+ * that is captured into a graph. */
+enum {
+    SL_NCCL_KIND_BITS = 4,
+    SL_NCCL_KIND_CAPTURED = 14,
+};
+
+static inline int sl_nccl_is_captured(uint64_t handle)
+{
+    return (handle & ((1 << SL_NCCL_KIND_BITS) - 1)) == SL_NCCL_KIND_CAPTURED;
+}
 
 /* A record in a lane. Texts are numbers of base/text_table.h; 0: none, or not readable. */
 struct sl_nccl_event {
     struct sl_lane_record record; /* aux: the communicator's number; 0: not known */
     uint64_t handle, parent;      /* handle of the event and of the event around it */
     uint64_t count;
-    uint64_t number; /* COLL: number of the collective */
+    uint64_t number; /* COLL, CE: number of the collective; CALL: the user's tag, 0: none */
     uint32_t func, dtype, algorithm, protocol;
     int32_t root; /* COLL, CALL: root; P2P: the peer */
     uint32_t channels;
-    uint64_t pad;
+    uint64_t tasks; /* COLL, P2P: handle of the event around all of a kernel's; 0: none */
 };
 
 _Static_assert(sizeof(struct sl_nccl_event) % 16 == 0, "records have pairs of words");
@@ -56,6 +73,7 @@ struct sl_nccl_comm {
     uint64_t hash;
     uint32_t name; /* number of a text; 0: the program gave none */
     int32_t nodes, ranks, rank;
+    uint32_t instance; /* counts the communicators with this hash and rank, from 1 */
 };
 
 /* One thread at a time: sets what windows record. */
@@ -64,6 +82,9 @@ void sl_nccl_plugin_level(enum sl_nccl_level level);
 void sl_nccl_plugin_enable(int on);
 /* Any thread, also in a forked child. Stops recording for good. Async-signal-safe. */
 void sl_nccl_plugin_stop(void);
+
+/* Call on the thread that has created the node of a CUDA graph. */
+void sl_nccl_plugin_node(uint64_t node);
 
 /* Recorder thread. Returns 0, or -ENOENT if there is no such communicator any more. */
 int sl_nccl_plugin_comm(uint32_t number, struct sl_nccl_comm *out);
@@ -82,6 +103,7 @@ int sl_nccl_plugin_init_v7(void **context, uint64_t hash, int *mask, const char 
                            int ranks, int rank, void *log);
 int sl_nccl_plugin_start_v4(void *context, void **handle, const struct sl_nccl_descriptor *d);
 int sl_nccl_plugin_start(void *context, void **handle, const struct sl_nccl_descriptor *d);
+int sl_nccl_plugin_start_v7(void *context, void **handle, const struct sl_nccl_descriptor *d);
 int sl_nccl_plugin_end(void *handle);
 int sl_nccl_plugin_state(void *handle, int state, void *args);
 int sl_nccl_plugin_finalize(void *context);

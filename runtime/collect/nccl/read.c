@@ -4,54 +4,76 @@
  * NCCL sends, for a group of calls (a call outside of a group is a group of its own):
  *   - a CALL for each call, on the thread that makes the call;
  *   - then for each kernel, on the launching thread: a LAUNCH, and a COLL or P2P for each
- * collective and message in that kernel. With a captured or persistent plan the latter may come on
- *     CUDA's host-callback thread.
+ *     collective and message in that kernel. The latter may come on CUDA's host-callback thread.
  * The parent of a CALL and of a LAUNCH is the group; the parent of a COLL and of a P2P is its CALL.
  *
- * A CALL has the count and type that the program gave. A COLL has bytes for some functions, and an
- * AlltoAll has only P2Ps. So function, count and type are taken from the CALL, if it is known.
+ * A CALL has the count and type that the program gave. A COLL has bytes for some functions. So
+ * function, count and type are taken from the CALL, if it is known. AlltoAll, Gather and Scatter
+ * are only Sends and Recvs to NCCL's profiler. The NVTX range around these names the call, and has
+ * the reduction of other calls.
+ *
+ * A captured launch creates a node of a CUDA graph. The kernel of each replay has the node's id, so
+ * what the kernel does is told about the node. NCCL may report the collectives of each replay, or
+ * of none: only the first report adds something.
+ *
+ * A collective by copy engines has no kernel: a CE comes before the copies, and an end after them.
  *
  * Threads, memory: see read.h.
  */
 #include "collect/nccl/read.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/pages.h"
 #include "base/text_table.h"
+#include "collect/nccl/describe.h"
+#include "collect/nccl/order.h"
 #include "collect/nccl/plugin.h"
+#include "collect/nccl/ranges.h"
 
 #define CALLS     4096 /* number of calls that are kept, a power of two */
 #define KERNELS   256  /* number of launched kernels that are kept, a power of two */
 #define MEMBERS   32   /* number of calls of a kernel that are told apart */
 #define LOOK_BACK 1024 /* number of calls among which the calls of a group are looked for */
-#define TEXT_MOST 4096
+#define NODES     1024 /* number of graph nodes that are kept, a power of two */
+
+/* Identifies a call of several messages by its range. Handles never have this bit. */
+#define OF_RANGE (1ull << 63)
+
+struct call {
+    struct sl_nccl_event event; /* with the function's name and root of the range */
+    uint64_t whole;             /* the same for all messages of one AlltoAll, Gather or Scatter */
+    uint32_t reduction;         /* number of a text; 0: not known */
+};
 
 struct kernel {
     struct sl_launch_about *about; /* NULL: no span, or the launch has not ended */
-    uint64_t start_ns, launch;     /* start and handle of the launch */
+    uint64_t start_ns, end_ns;     /* of the span */
+    uint64_t launch;               /* handle of the launch; 0: not reported */
     uint64_t group;
-    uint32_t thread, comm;
-    uint32_t tasks;             /* number of collectives and messages so far */
-    uint32_t calls;             /* number of calls of these */
-    uint64_t call[MEMBERS];     /* handles of these calls */
-    uint64_t bytes;             /* sum over the calls */
-    struct sl_nccl_event first; /* the first collective or message, with the data of its call */
-    int is_mixed;               /* 1: the functions differ */
-    int has_call;               /* 1: `first` has the data of its call */
+    uint64_t tasks; /* handle of the event around the kernel's collectives; 0: not known yet */
+    uint32_t thread;
+    int is_captured;        /* 1: the launch created nodes of a graph */
+    int is_reported;        /* 1: a collective or message was reported, so nothing is guessed */
+    uint64_t call[MEMBERS]; /* identifies the calls */
+    struct sl_nccl_work work;
 };
 
 struct sl_nccl_read {
     struct sl_nccl_read_options opt;
-    struct sl_nccl_event call[CALLS];
+    struct sl_nccl_ranges ranges;
+    struct sl_nccl_order order;
+    struct call call[CALLS];
     uint64_t calls; /* number of calls so far */
     struct kernel kernel[KERNELS];
     uint64_t kernels;
+    struct {
+        uint64_t node, launch, group;
+    } node[NODES];
+    uint64_t nodes;
     size_t texts_used;
-    uint64_t lost;
+    uint64_t lost, odd;
 };
 
 int sl_nccl_read_create(struct sl_nccl_read **out, const struct sl_nccl_read_options *opt)
@@ -76,152 +98,147 @@ uint64_t sl_nccl_read_lost(const struct sl_nccl_read *r)
     return r->lost;
 }
 
-/* ---- texts ---- */
-
-static char *put_text(char *at, uint32_t number)
+uint64_t sl_nccl_read_odd(const struct sl_nccl_read *r)
 {
-    size_t length = 0;
-    const char *text = sl_text_table_get(number, &length);
-
-    *at++ = '"';
-    if (text)
-        at = sl_json_escape(at, text, length);
-    *at++ = '"';
-    return at;
+    return r->odd;
 }
 
-#define PUT_TEXT(at, name, number) put_text(SL_JSON_LITERAL(at, ",\"" name "\":"), number)
-#define PUT_U64(at, name, value)   sl_json_u64(SL_JSON_LITERAL(at, ",\"" name "\":"), value)
-#define PUT_I64(at, name, value)   sl_json_i64(SL_JSON_LITERAL(at, ",\"" name "\":"), value)
-
-/* Returns the size of an element: the bits in a name such as "ncclFloat32", divided by 8. */
-static uint64_t size_of(uint32_t dtype)
+/* Returns whether the kernel's launch created the node. A launch that is not reported is known by
+ * its group. */
+static int is_node_of(const struct sl_nccl_read *r, uint64_t node, const struct kernel *k)
 {
-    const char *text = sl_text_table_get(dtype, NULL);
-    uint64_t bits = 0;
-
-    while (text && *text && !isdigit((unsigned char)*text))
-        text++;
-    for (; text && isdigit((unsigned char)*text) && bits < 1024; text++)
-        bits = bits * 10 + (uint64_t)(*text - '0');
-    return bits / 8;
+    return r->node[node].launch == k->launch && (k->launch || r->node[node].group == k->group);
 }
 
-static uint64_t bytes_of(const struct sl_nccl_event *e)
+/* Tells about all nodes that the kernel's launch created. */
+static void tell_nodes(const struct sl_nccl_read *r, const struct kernel *k, uint32_t text)
 {
-    uint64_t size = size_of(e->dtype);
+    uint64_t most = r->nodes < NODES ? r->nodes : NODES;
+    struct sl_event ev = {.kind = SL_EV_META_NODE, .fact = SL_NODE_WORK, .name = text};
 
-    return size && e->count <= UINT64_MAX / size ? e->count * size : 0;
+    for (uint64_t i = 1; i <= most; i++) {
+        if (!is_node_of(r, (r->nodes - i) % NODES, k))
+            continue;
+        ev.u.node.id = r->node[(r->nodes - i) % NODES].node;
+        r->opt.sink(r->opt.user, &ev);
+    }
 }
 
-static int is_one_of(uint32_t func, const char *const *names)
+/* Returns the number of the members about some work, or 0 if there is no room. */
+static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work)
 {
-    const char *text = sl_text_table_get(func, NULL);
+    char text[SL_NCCL_TEXT_MOST];
+    size_t length = sl_nccl_describe(text, work);
+    uint32_t id = sl_intern_find(r->opt.names, text, length);
 
-    for (; text && *names; names++)
-        if (strcmp(text, *names) == 0)
-            return 1;
-    return 0;
+    if (!id && r->texts_used + length <= r->opt.texts_bytes) {
+        id = sl_intern_put(r->opt.names, text, length);
+        r->texts_used += id ? length : 0;
+    }
+    return id;
 }
 
-static char *put_comm(char *at, uint32_t number)
-{
-    struct sl_nccl_comm comm;
-
-    if (sl_nccl_plugin_comm(number, &comm))
-        return at;
-    at = sl_json_hex(SL_JSON_LITERAL(at, ",\"Comm\":\"0x"), comm.hash, 16);
-    *at++ = '"';
-    if (comm.name)
-        at = PUT_TEXT(at, "Comm name", comm.name);
-    at = PUT_I64(at, "Comm ranks", comm.ranks);
-    return PUT_I64(at, "Comm rank", comm.rank);
-}
-
-/* Writes the members about a kernel's only call. */
-static char *put_only(char *at, const struct kernel *k)
-{
-    static const char *const rooted[] = {"Broadcast", "Reduce", "Gather", "Scatter", NULL};
-    static const char *const messages[] = {"Send", "Recv", NULL};
-    const struct sl_nccl_event *e = &k->first;
-
-    at = PUT_U64(at, "NCCL count", e->count);
-    at = PUT_TEXT(at, "NCCL dtype", e->dtype);
-    if (is_one_of(e->func, rooted))
-        at = PUT_I64(at, "NCCL root", e->root);
-    if (is_one_of(e->func, messages) && e->record.parts == SL_NCCL_RECORD_P2P)
-        at = PUT_I64(at, "NCCL peer", e->root);
-    if (e->algorithm)
-        at = PUT_TEXT(at, "Algorithm", e->algorithm);
-    if (e->protocol)
-        at = PUT_TEXT(at, "Protocol", e->protocol);
-    return at;
-}
-
-/* Interns the members about the kernel, and stores them in its span. The number of the collective
- * changes from kernel to kernel, so it is not part of the text. */
+/* Stores the members about the kernel in its span. A program may give each call another tag, so the
+ * tag is left out when there is no room for more texts. */
 static void tell(struct sl_nccl_read *r, const struct kernel *k)
 {
-    char text[TEXT_MOST], *at = text;
+    struct sl_nccl_work untagged = k->work;
     uint32_t id;
 
+    if (!k->is_captured && (!k->about || k->about->thread != k->thread))
+        return;
+    id = intern(r, &k->work);
+    untagged.tag = 0;
+    if (!id && k->work.tag)
+        id = intern(r, &untagged);
+    r->lost += !id;
+    if (k->is_captured && id)
+        tell_nodes(r, k, id);
     if (!k->about || k->about->thread != k->thread)
         return;
-    at = k->is_mixed ? SL_JSON_LITERAL(at, ",\"NCCL call\":\"mixed\"")
-                     : PUT_TEXT(at, "NCCL call", k->first.func);
-    if (k->calls > 1)
-        at = PUT_U64(at, "NCCL calls in kernel", k->calls);
-    else
-        at = put_only(at, k);
-    at = PUT_U64(at, "NCCL bytes", k->bytes);
-    if (k->first.channels && k->calls == 1)
-        at = PUT_U64(at, "Channels", k->first.channels);
-    at = put_comm(at, k->comm);
-    id = sl_intern_find(r->opt.names, text, (size_t)(at - text));
-    if (!id && r->texts_used + (size_t)(at - text) <= r->opt.texts_bytes) {
-        id = sl_intern_put(r->opt.names, text, (size_t)(at - text));
-        r->texts_used += id ? (size_t)(at - text) : 0;
-    }
-    r->lost += !id;
     k->about->text = id;
-    k->about->number = k->calls == 1 && k->first.record.parts == SL_NCCL_RECORD_COLL
-                           ? k->first.number
+    k->about->number = k->work.calls == 1 && (k->work.first.record.parts == SL_NCCL_RECORD_COLL ||
+                                              k->work.first.record.parts == SL_NCCL_RECORD_CE)
+                           ? k->work.first.number
                            : UINT64_MAX;
 }
 
-/* ---- joining ---- */
+/* ---- calls ---- */
 
-static const struct sl_nccl_event *call_of(const struct sl_nccl_read *r, uint64_t handle)
+static const char *const messages[] = {"Send", "Recv", NULL};
+
+/* Adds to a call what the range around it says. The range of another communicator belongs to
+ * another call. */
+static void merge(struct sl_nccl_read *r, struct call *c, const struct sl_nccl_range *range)
+{
+    static const char *const of_messages[] = {"AlltoAll", "Gather", "Scatter", NULL};
+    struct sl_nccl_event *e = &c->event;
+    struct sl_nccl_comm comm;
+
+    if (!range->id)
+        return;
+    if (range->hash && !sl_nccl_plugin_comm(e->record.aux, &comm) && comm.hash != range->hash) {
+        r->odd++;
+    } else if (range->func == e->func) {
+        r->odd += range->bytes && range->bytes != sl_nccl_bytes(e);
+        c->reduction = range->reduction;
+        if (sl_nccl_is_one_of(e->func, messages) && range->peer >= 0)
+            e->root = range->peer;
+    } else if (sl_nccl_is_one_of(range->func, of_messages) &&
+               sl_nccl_is_one_of(e->func, messages)) {
+        e->func = range->func;
+        e->root = range->root;
+        c->whole = OF_RANGE | range->id;
+    }
+}
+
+static void take_call(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    struct call *c = &r->call[r->calls++ % CALLS];
+
+    *c = (struct call){.event = it->event, .whole = it->event.handle};
+    c->event.record.stamp = it->ns; /* a call is kept with its time */
+    merge(r, c, &it->range);
+}
+
+static const struct call *call_of(const struct sl_nccl_read *r, uint64_t handle)
 {
     uint64_t most = r->calls < CALLS ? r->calls : CALLS;
 
     for (uint64_t i = 1; handle && i <= most; i++) {
-        const struct sl_nccl_event *call = &r->call[(r->calls - i) % CALLS];
+        const struct call *call = &r->call[(r->calls - i) % CALLS];
 
-        if (call->handle == handle)
+        if (call->event.handle == handle)
             return call;
     }
     return NULL;
 }
 
-static int is_new_call(const struct kernel *k, uint64_t handle)
+/* ---- kernels ---- */
+
+static int is_new_call(const struct kernel *k, uint64_t whole)
 {
-    for (uint32_t i = 0; i < k->calls && i < MEMBERS; i++)
-        if (k->call[i] == handle)
+    for (uint32_t i = 0; i < k->work.calls && i < MEMBERS; i++)
+        if (k->call[i] == whole)
             return 0;
     return 1;
 }
 
-/* Adds a call to a kernel. `e` has the data of the call. */
-static void add_call(struct kernel *k, uint64_t handle, const struct sl_nccl_event *e)
+/* Adds a call to a kernel. `e` has the data of the call, which is NULL if it is not known. */
+static void add_call(struct kernel *k, const struct call *call, const struct sl_nccl_event *e)
 {
-    if (k->calls < MEMBERS)
-        k->call[k->calls] = handle;
-    if (!k->calls)
-        k->first = *e;
-    k->is_mixed |= k->calls && k->first.func != e->func;
-    k->bytes += bytes_of(e);
-    k->calls++;
+    struct sl_nccl_work *w = &k->work;
+
+    if (w->calls < MEMBERS)
+        k->call[w->calls] = call ? call->whole : e->handle;
+    if (!w->calls) {
+        w->first = *e;
+        w->reduction = call ? call->reduction : 0;
+        w->tag = call && call->event.record.parts == SL_NCCL_RECORD_CALL ? call->event.number : 0;
+    }
+    w->is_mixed |= w->calls && w->first.func != e->func;
+    w->bytes += sl_nccl_bytes(e);
+    w->calls++;
 }
 
 /* Until collectives of the kernel are reported, the kernel runs the calls of its group for its
@@ -231,71 +248,75 @@ static void guess(const struct sl_nccl_read *r, struct kernel *k)
     uint64_t most = r->calls < LOOK_BACK ? r->calls : LOOK_BACK;
 
     for (uint64_t i = most; i > 0; i--) {
-        const struct sl_nccl_event *call = &r->call[(r->calls - i) % CALLS];
+        const struct call *c = &r->call[(r->calls - i) % CALLS];
 
-        if (call->parent == k->group && call->record.aux == k->comm)
-            add_call(k, call->handle, call);
+        if (c->event.parent == k->group && c->event.record.aux == k->work.comm &&
+            is_new_call(k, c->whole))
+            add_call(k, c, &c->event);
     }
 }
 
-static void take_launch(struct sl_nccl_read *r, uint32_t thread, const struct sl_nccl_event *e,
-                        uint64_t ns)
+static void take_launch(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
-    r->kernel[r->kernels++ % KERNELS] = (struct kernel){.start_ns = ns,
-                                                        .launch = e->handle,
-                                                        .group = e->parent,
-                                                        .thread = thread,
-                                                        .comm = e->record.aux};
+    r->kernel[r->kernels++ % KERNELS] = (struct kernel){.start_ns = it->ns,
+                                                        .launch = it->event.handle,
+                                                        .group = it->event.parent,
+                                                        .thread = it->thread,
+                                                        .work.comm = it->event.record.aux};
 }
 
-static void take_launch_end(struct sl_nccl_read *r, uint32_t thread, const struct sl_nccl_event *e,
-                            uint64_t ns)
+static void take_node(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    uint64_t i = r->nodes++ % NODES;
+
+    r->node[i].node = it->event.number;
+    r->node[i].launch = it->event.handle;
+    r->node[i].group = it->event.parent;
+}
+
+static int is_captured(const struct sl_nccl_read *r, const struct kernel *k)
+{
+    return r->nodes && is_node_of(r, (r->nodes - 1) % NODES, k);
+}
+
+static void take_launch_end(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     uint64_t most = r->kernels < KERNELS ? r->kernels : KERNELS;
 
     for (uint64_t i = 1; i <= most; i++) {
         struct kernel *k = &r->kernel[(r->kernels - i) % KERNELS];
 
-        if (k->launch != e->handle || k->thread != thread)
+        if (k->launch != it->event.handle || k->thread != it->thread)
             continue;
         if (!k->about)
-            k->about = sl_launches_add(r->opt.launches, thread, k->start_ns, ns);
-        guess(r, k);
-        if (k->calls)
+            k->about = sl_launches_add(r->opt.launches, it->thread, k->start_ns, it->ns);
+        k->end_ns = it->ns;
+        if (k->about && k->work.first.record.parts == SL_NCCL_RECORD_CE)
+            k->about->what = SL_LAUNCH_COPIES;
+        k->is_captured = is_captured(r, k);
+        if (!k->is_reported)
+            guess(r, k);
+        if (k->work.calls)
             tell(r, k);
+        if (k->is_captured)
+            k->about = NULL; /* collectives of later replays say nothing about this call */
         return;
     }
-}
-
-/* Returns the kernel of a collective or message, or NULL. It is the last kernel of the group and
- * the communicator. */
-static struct kernel *kernel_of(struct sl_nccl_read *r, uint32_t thread, uint32_t comm,
-                                const struct sl_nccl_event *call)
-{
-    uint64_t most = r->kernels < KERNELS ? r->kernels : KERNELS;
-
-    for (uint64_t i = 1; i <= most; i++) {
-        struct kernel *k = &r->kernel[(r->kernels - i) % KERNELS];
-
-        if (k->comm == comm && (call ? k->group == call->parent : k->thread == thread))
-            return k;
-    }
-    return NULL;
 }
 
 /* NCCL 2.29 and later report neither the launch nor the collective of a Broadcast. Its kernel is
  * launched between its call and the end of the group. If the group has several communicators, it is
  * not known which of them launches when. */
-static void take_group_end(struct sl_nccl_read *r, uint32_t thread, uint64_t group, uint64_t ns)
+static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     uint64_t most = r->calls < LOOK_BACK ? r->calls : LOOK_BACK;
     struct kernel *k = &r->kernel[r->kernels % KERNELS];
     const struct sl_nccl_event *last = NULL;
 
     for (uint64_t i = 1; i <= most; i++) {
-        const struct sl_nccl_event *call = &r->call[(r->calls - i) % CALLS];
+        const struct sl_nccl_event *call = &r->call[(r->calls - i) % CALLS].event;
 
-        if (call->parent != group)
+        if (call->parent != it->event.handle)
             continue;
         if (last && call->record.aux != last->record.aux) {
             r->lost++;
@@ -306,66 +327,206 @@ static void take_group_end(struct sl_nccl_read *r, uint32_t thread, uint64_t gro
     if (!last)
         return;
     r->kernels++;
-    *k = (struct kernel){.group = group, .thread = thread, .comm = last->record.aux};
-    k->about = sl_launches_add(r->opt.launches, thread, last->record.stamp, ns);
+    *k = (struct kernel){.group = it->event.handle,
+                         .end_ns = it->ns,
+                         .thread = it->thread,
+                         .work.comm = last->record.aux};
+    k->about = sl_launches_add(r->opt.launches, it->thread, last->record.stamp, it->ns);
+    k->is_captured = is_captured(r, k);
     guess(r, k);
     tell(r, k);
 }
 
-static void take_task(struct sl_nccl_read *r, uint32_t thread, const struct sl_nccl_event *e)
+/* Returns the end of the last span of the thread, 0 if there is none. */
+static uint64_t last_end(const struct sl_nccl_read *r, uint32_t thread)
 {
-    const struct sl_nccl_event *call = call_of(r, e->parent);
-    struct kernel *k = kernel_of(r, thread, e->record.aux, call);
-    uint64_t handle = call ? call->handle : e->handle;
-    struct sl_nccl_event whole = *e;
+    uint64_t most = r->kernels < KERNELS ? r->kernels : KERNELS;
+
+    for (uint64_t i = 1; i <= most; i++)
+        if (r->kernel[(r->kernels - i) % KERNELS].thread == thread)
+            return r->kernel[(r->kernels - i) % KERNELS].end_ns;
+    return 0;
+}
+
+/* NCCL 2.27 reports the collectives of a kernel when it has launched the kernel, and neither the
+ * launch nor the calls. The kernel was launched since the begin of the range that is open, and
+ * since the kernel before. */
+static void take_tasks(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    uint64_t from = last_end(r, it->thread);
+    struct kernel *k = &r->kernel[r->kernels++ % KERNELS];
+
+    if (from < it->range.start_ns)
+        from = it->range.start_ns;
+    *k = (struct kernel){.start_ns = from,
+                         .end_ns = it->ns,
+                         .tasks = it->event.handle,
+                         .thread = it->thread,
+                         .work.comm = it->event.record.aux};
+    k->about = sl_launches_add(r->opt.launches, it->thread, from, it->ns);
+    if (k->about)
+        k->about->what = SL_LAUNCH_NCCL_KERNELS;
+}
+
+/* ---- collectives and messages ---- */
+
+/* NCCL 2.27 reports no calls. The call is the range that is open. In a group, it is an earlier
+ * range of the thread with the same function, communicator and size. */
+static struct call call_by_range(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    struct call c = {.event = it->event, .whole = it->event.handle};
+    struct sl_nccl_range range = it->range;
+    struct sl_nccl_comm comm;
+
+    if (!range.hash && !sl_nccl_plugin_comm(it->event.record.aux, &comm)) {
+        const struct sl_nccl_range like = {
+            .hash = comm.hash, .func = it->event.func, .bytes = sl_nccl_bytes(&it->event)};
+
+        sl_nccl_ranges_take(&r->ranges, it->thread, it->ns, &like, &range);
+    }
+    merge(r, &c, &range);
+    return c;
+}
+
+/* Returns the kernel of a collective or message, or NULL. The kernels of a group run in the order
+ * of their launches, and NCCL reports their collectives in this order. */
+static struct kernel *kernel_of(struct sl_nccl_read *r, const struct sl_nccl_ordered *it,
+                                const struct call *call)
+{
+    uint64_t most = r->kernels < KERNELS ? r->kernels : KERNELS;
+    struct kernel *found = NULL;
+
+    for (uint64_t i = 1; i <= most; i++) {
+        struct kernel *k = &r->kernel[(r->kernels - i) % KERNELS];
+
+        if (k->work.comm != it->event.record.aux)
+            continue;
+        if (it->event.tasks && k->tasks == it->event.tasks)
+            return k;
+        if (k->tasks || (call ? k->group != call->event.parent : k->thread != it->thread))
+            continue;
+        if (!it->event.tasks)
+            return k;
+        if (call || !found)
+            found = k;
+    }
+    return found;
+}
+
+static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    const struct call *call = call_of(r, it->event.parent);
+    struct kernel *k = kernel_of(r, it, call);
+    struct call by_range = {.whole = it->event.handle};
+    struct sl_nccl_event e = it->event;
+    uint64_t whole;
 
     if (!k) {
-        r->lost++;
+        r->lost += !sl_nccl_is_captured(it->event.parent);
         return;
     }
-    if (!k->tasks++) { /* replaces the guess */
-        k->calls = 0;
-        k->bytes = 0;
-        k->is_mixed = 0;
+    if (!call && k->about && k->about->what == SL_LAUNCH_NCCL_KERNELS) {
+        by_range = call_by_range(r, it);
+        call = &by_range;
     }
-    if (!is_new_call(k, handle))
+    whole = call ? call->whole : e.handle;
+    k->tasks = e.tasks;
+    if (!k->is_reported) { /* replaces the guess */
+        k->is_reported = 1;
+        k->work = (struct sl_nccl_work){.comm = k->work.comm};
+    }
+    if (!is_new_call(k, whole))
         return;
     if (call) {
-        whole.func = call->func;
-        whole.dtype = call->dtype;
-        whole.count = call->count;
+        e.func = call->event.func;
+        e.dtype = call->event.dtype;
+        e.count = call->event.count;
+        if (whole & OF_RANGE)
+            e.root = call->event.root;
     }
-    add_call(k, handle, &whole);
+    add_call(k, call, &e);
     tell(r, k);
 }
 
-void sl_nccl_read_record(struct sl_nccl_read *r, uint32_t thread,
-                         const struct sl_lane_record *record, uint64_t ns)
+/* The copies until the collective's LAUNCH_END belong to it. */
+static void take_ce(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
-    struct sl_nccl_event e;
+    static const char engine[] = "CE";
+    const struct call *call = call_of(r, it->event.parent);
+    struct kernel *k = &r->kernel[r->kernels++ % KERNELS];
+    struct sl_nccl_event e = it->event;
 
-    if (record->what != SL_LANE_NCCL || record->pairs * 16u != sizeof(e))
-        return;
-    memcpy(&e, record, sizeof(e));
-    switch (record->parts) {
+    if (call) {
+        e.func = call->event.func;
+        e.dtype = call->event.dtype;
+        e.count = call->event.count;
+    }
+    e.algorithm = sl_text_table_put(engine, sizeof(engine) - 1);
+    *k = (struct kernel){.start_ns = it->ns,
+                         .launch = e.handle,
+                         .tasks = e.handle,
+                         .thread = it->thread,
+                         .is_reported = 1,
+                         .work.comm = e.record.aux};
+    add_call(k, call, &e);
+}
+
+/* ---- records ---- */
+
+static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    switch (it->event.record.parts) {
     case SL_NCCL_RECORD_CALL:
-        e.record.stamp = ns; /* a call is kept with its time */
-        r->call[r->calls++ % CALLS] = e;
+        take_call(r, it);
         break;
     case SL_NCCL_RECORD_LAUNCH:
-        take_launch(r, thread, &e, ns);
+        take_launch(r, it);
         break;
     case SL_NCCL_RECORD_LAUNCH_END:
-        take_launch_end(r, thread, &e, ns);
+        take_launch_end(r, it);
         break;
     case SL_NCCL_RECORD_GROUP_END:
-        take_group_end(r, thread, e.handle, ns);
+        take_group_end(r, it);
+        break;
+    case SL_NCCL_RECORD_CE:
+        take_ce(r, it);
+        break;
+    case SL_NCCL_RECORD_NODE:
+        take_node(r, it);
+        break;
+    case SL_NCCL_RECORD_TASKS:
+        take_tasks(r, it);
         break;
     case SL_NCCL_RECORD_COLL:
     case SL_NCCL_RECORD_P2P:
-        take_task(r, thread, &e);
+        take_task(r, it);
         break;
     default:
         break;
     }
+}
+
+void sl_nccl_read_done(struct sl_nccl_read *r)
+{
+    for (unsigned i = 0; i < r->order.count; i++)
+        take(r, &r->order.entry[r->order.place[i]]);
+    r->order.count = 0;
+}
+
+void sl_nccl_read_record(struct sl_nccl_read *r, uint32_t thread,
+                         const struct sl_lane_record *record, uint64_t ns, int is_nccl_range)
+{
+    const struct sl_nccl_range *range;
+    struct sl_nccl_ordered *it;
+
+    sl_nccl_ranges_record(&r->ranges, thread, record, ns, is_nccl_range);
+    if (record->what != SL_LANE_NCCL || record->pairs * 16u != sizeof(it->event))
+        return;
+    if (r->order.count == SL_NCCL_ORDER)
+        sl_nccl_read_done(r);
+    it = sl_nccl_order_add(&r->order, ns);
+    it->thread = thread;
+    memcpy(&it->event, record, sizeof(it->event));
+    range = sl_nccl_ranges_open(&r->ranges, thread);
+    it->range = range ? *range : (struct sl_nccl_range){0};
 }

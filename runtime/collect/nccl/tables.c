@@ -21,4 +21,4 @@ EXPORT const struct sl_nccl_plugin ncclProfiler_v5 = {
 EXPORT const struct sl_nccl_plugin ncclProfiler_v6 = {
     .name = "syncline", .init_v5 = sl_nccl_plugin_init_v5, .start = sl_nccl_plugin_start, REST};
 EXPORT const struct sl_nccl_plugin ncclProfiler_v7 = {
-    .name = "syncline", .init_v5 = sl_nccl_plugin_init_v7, .start = sl_nccl_plugin_start, REST};
+    .name = "syncline", .init_v5 = sl_nccl_plugin_init_v7, .start = sl_nccl_plugin_start_v7, REST};

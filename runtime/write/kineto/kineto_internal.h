@@ -116,6 +116,7 @@ struct sl_kineto_comm {
 struct sl_kineto_collective {
     uint64_t correlation, number;
     uint32_t text; /* interned JSON members */
+    uint32_t what; /* enum sl_launch_what */
 };
 
 struct sl_kineto {
@@ -284,9 +285,9 @@ char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_ev
 char *sl_kineto_put_comm(struct sl_kineto *k, char *at, uint32_t op);
 char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op);
 /* sl_kineto_launched() stores an SL_EV_COLLECTIVE. sl_kineto_put_launched() writes what NCCL
- * reported about a call or about the kernel that the call launched, if anything. */
+ * reported about a call or about the GPU operation that the call launched, if anything. */
 void sl_kineto_launched(struct sl_kineto *k, const struct sl_event *ev);
-char *sl_kineto_put_launched(const struct sl_kineto *k, char *at, uint64_t correlation);
+char *sl_kineto_put_launched(const struct sl_kineto *k, char *at, const struct sl_event *ev);
 /* Writes the graph node of a GPU operation, and the operator that captured the node, into the
  * operation's args. */
 char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node);

@@ -10,8 +10,11 @@
  * Threads: one owner. Memory: the writer's block, text cache and table of calls
  * (kineto_internal.h).
  */
+#include <string.h>
+
 #include "event/collective_args.h"
 #include "event/comms_id.h"
+#include "event/launches.h"
 #include "event/op_detail.h"
 #include "event/ops.h"
 #include "write/kineto/kineto_internal.h"
@@ -129,10 +132,13 @@ char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node)
 {
     const struct sl_capture *by = sl_captures_find(&k->captures, node);
     size_t length = 0;
-    const char *name;
+    const char *name, *work;
 
     at = sl_json_u64(SL_JSON_LITERAL(at, ",\"graph node id\":"), node);
-    name = by ? sl_intern_get(k->opt.intern, by->name, &length) : NULL;
+    work = by && by->work ? sl_intern_get(k->opt.intern, by->work, &length) : NULL;
+    if (work && length <= LAUNCHED_MOST)
+        at = sl_json_raw(at, work, length);
+    name = by && by->name ? sl_intern_get(k->opt.intern, by->name, &length) : NULL;
     if (!name)
         return at;
     at = SL_JSON_LITERAL(at, ",\"captured_by\":\"");
@@ -177,23 +183,44 @@ char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_ev
 
 void sl_kineto_launched(struct sl_kineto *k, const struct sl_event *ev)
 {
-    k->launched[ev->correlation & (SL_KINETO_COLLECTIVES - 1)] =
-        (struct sl_kineto_collective){ev->correlation, ev->u.collective.number, ev->name};
+    k->launched[ev->correlation & (SL_KINETO_COLLECTIVES - 1)] = (struct sl_kineto_collective){
+        ev->correlation, ev->u.collective.number, ev->name, ev->u.collective.what};
 }
 
-char *sl_kineto_put_launched(const struct sl_kineto *k, char *at, uint64_t correlation)
+/* Returns whether a call, or a GPU operation that the call has launched, does the work. */
+static int does(const struct sl_kineto *k, const struct sl_kineto_collective *work,
+                const struct sl_event *ev)
 {
-    const struct sl_kineto_collective *c = &k->launched[correlation & (SL_KINETO_COLLECTIVES - 1)];
+    const struct sl_shape *shape;
+    const char *name;
+
+    if (ev->kind == SL_EV_MEMCPY || ev->kind == SL_EV_MEMSET)
+        return ev->kind == SL_EV_MEMCPY && work->what == SL_LAUNCH_COPIES;
+    if (ev->kind != SL_EV_KERNEL)
+        return 1;
+    if (work->what != SL_LAUNCH_NCCL_KERNELS)
+        return work->what == SL_LAUNCH_KERNELS;
+    shape = k->opt.shapes ? sl_shape_get(k->opt.shapes, ev->shape) : NULL;
+    name = shape ? sl_intern_get(k->opt.intern, shape->name, NULL) : NULL;
+    return name && strstr(name, "nccl") && strstr(name, "Kernel");
+}
+
+char *sl_kineto_put_launched(const struct sl_kineto *k, char *at, const struct sl_event *ev)
+{
+    const struct sl_kineto_collective *c =
+        &k->launched[ev->correlation & (SL_KINETO_COLLECTIVES - 1)];
     size_t length = 0;
     const char *text;
 
-    if (!correlation || c->correlation != correlation)
+    if (!ev->correlation || c->correlation != ev->correlation || !does(k, c, ev))
         return at;
     text = sl_intern_get(k->opt.intern, c->text, &length);
     if (!text || length > LAUNCHED_MOST)
         return at;
     at = sl_json_raw(at, text, length);
-    return c->number == UINT64_MAX
-               ? at
-               : sl_json_u64(SL_JSON_LITERAL(at, ",\"NCCL number\":"), c->number);
+    if (c->number == UINT64_MAX)
+        return at;
+    at = c->what == SL_LAUNCH_COPIES ? SL_JSON_LITERAL(at, ",\"NCCL CE number\":")
+                                     : SL_JSON_LITERAL(at, ",\"NCCL number\":");
+    return sl_json_u64(at, c->number);
 }

@@ -137,8 +137,7 @@ static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
         at = sl_kineto_put_external(k, at, call->op);
     if (k->collective)
         at = sl_kineto_put_comm(k, at, call->op);
-    if (ev->kind == SL_EV_KERNEL)
-        at = sl_kineto_put_launched(k, at, ev->correlation);
+    at = sl_kineto_put_launched(k, at, ev);
     if (ev->graph) {
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"graph id\":"), ev->graph);
         if (ev->kind != SL_EV_GRAPH)
@@ -164,7 +163,7 @@ static void put_call(struct sl_kineto *k, const struct sl_event *ev,
     if (ev->u.call.result)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.call.result);
     if (ev->flags & SL_EVF_LAUNCH)
-        at = sl_kineto_put_launched(k, at, ev->correlation);
+        at = sl_kineto_put_launched(k, at, ev);
     if (edges) {
         at = sl_kineto_put_wait(k, at, edges->by);
         if (ev->u.call.range)

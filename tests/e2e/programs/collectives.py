@@ -1,19 +1,23 @@
 """Makes collectives with NCCL on two devices of this process, by ctypes. The arguments are steps, in order:
-init (two communicators), destroy, all (each function once, outside of groups), group (several functions in one group),
-count=N (elements of the following calls), load=FILE (a
+init (two communicators), destroy, all (each function once, outside of groups), group (several functions in one group), pair (one function in a group),
+capture (all, into
+one graph for each device), replay (launches these graphs), fill (a memset), copy, split (two more communicators), both
+(these and the first in one group), abort (these), again (init, from the same id each time), tag (an AllReduce with a
+user tag), count=N (elements of the following calls), load=FILE (a
 library), open and close (a window of syncline), fork (a child that makes collectives
 of its own communicators), sync."""
 import ctypes
 import os
 import sys
+import threading
 import time
 
 cuda = ctypes.CDLL("libcudart.so.13")
 nccl = ctypes.CDLL("libnccl.so.2")
 syncline = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]) if "CUDA_INJECTION64_PATH" in os.environ else None
 P = ctypes.c_void_p
-FLOAT32, BFLOAT16, SUM, BYTES = 7, 9, 0, 1 << 20
-comms, buffers, streams = [], [], []
+FLOAT32, BFLOAT16, SUM, MAX, BYTES = 7, 9, 0, 2, 1 << 20
+comms, parts, ids, buffers, streams, graphs = [], [], [], [], [], []
 count = 1000
 
 
@@ -55,10 +59,12 @@ def calls(rank):
     return {
         "AllReduce": lambda: nccl.ncclAllReduce(send, receive, n, FLOAT32, SUM, comm, stream),
         "Broadcast": lambda: nccl.ncclBroadcast(send, receive, n, FLOAT32, 1, comm, stream),
-        "Reduce": lambda: nccl.ncclReduce(send, receive, n, FLOAT32, SUM, 1, comm, stream),
+        "Reduce": lambda: nccl.ncclReduce(send, receive, n, FLOAT32, MAX, 1, comm, stream),
         "AllGather": lambda: nccl.ncclAllGather(send, receive, n, BFLOAT16, comm, stream),
         "ReduceScatter": lambda: nccl.ncclReduceScatter(send, receive, n, FLOAT32, SUM, comm, stream),
         "AlltoAll": lambda: nccl.ncclAlltoAll(send, receive, n, FLOAT32, comm, stream),
+        "Gather": lambda: nccl.ncclGather(send, receive, n, FLOAT32, 1, comm, stream),
+        "Scatter": lambda: nccl.ncclScatter(send, receive, n, FLOAT32, 0, comm, stream),
         "Send" if rank == 0 else "Recv":
             (lambda: nccl.ncclSend(send, n, FLOAT32, 1, comm, stream)) if rank == 0 else
             (lambda: nccl.ncclRecv(receive, n, FLOAT32, 0, comm, stream)),
@@ -73,13 +79,96 @@ def each():
             check(both[rank][name]())
 
 
-def group():
+def capture():
+    for device in range(2):
+        on(device)
+        check(cuda.cudaStreamBeginCapture(streams[device], 2))
+    each()
+    for device in range(2):
+        on(device)
+        graph, executable = P(), P()
+        check(cuda.cudaStreamEndCapture(streams[device], ctypes.byref(graph)))
+        check(cuda.cudaGraphInstantiate(ctypes.byref(executable), graph, ctypes.c_ulonglong(0)))
+        graphs.append(executable)
+
+
+def replay():
+    for device in range(2):
+        on(device)
+        check(cuda.cudaGraphLaunch(graphs[device], streams[device]))
+
+
+def group(*names):
     check(nccl.ncclGroupStart())
-    for name in ("AllReduce", "ReduceScatter"):
+    for name in names:
         for rank in range(2):
             on(rank)
             check(calls(rank)[name]())
     check(nccl.ncclGroupEnd())
+
+
+def fill():
+    for device in range(2):
+        on(device)
+        check(cuda.cudaMemsetAsync(buffers[device][0], 0, ctypes.c_size_t(64), streams[device]))
+
+
+def copy():
+    for device in range(2):
+        on(device)
+        check(cuda.cudaMemcpyAsync(buffers[device][0], buffers[device][1], ctypes.c_size_t(64), 3, streams[device]))
+
+
+def split():
+    """Makes a communicator of the same ranks in another order, on two threads because the ranks wait for each other."""
+    made = [P(), P()]
+    threads = [threading.Thread(target=lambda rank=rank: check(
+        nccl.ncclCommSplit(comms[rank], 0, -rank, ctypes.byref(made[rank]), None))) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    parts[:] = made
+
+
+def both():
+    """Collectives of two communicators in one group, whose kernels run one after the other on the same stream."""
+    check(nccl.ncclGroupStart())
+    for rank in range(2):
+        on(rank)
+        send, receive = buffers[rank]
+        for comm, n in ((comms[rank], 50), (parts[rank], 60)):
+            check(nccl.ncclAllReduce(send, receive, ctypes.c_size_t(n), FLOAT32, MAX, comm, streams[rank]))
+    check(nccl.ncclGroupEnd())
+
+
+def abort():
+    for comm in parts:
+        check(nccl.ncclCommAbort(comm))
+
+
+def again():
+    """Makes the two communicators from one id, also if there were communicators of this id before."""
+    if not ids:
+        ids.append(ctypes.create_string_buffer(128))
+        check(nccl.ncclGetUniqueId(ids[0]))
+
+    class Id(ctypes.Structure):
+        _fields_ = [("path", ctypes.c_char * 128)]
+    for rank in range(2):
+        on(rank)
+        comms[rank:] = [P()]
+        check(nccl.ncclCommInitRank(ctypes.byref(comms[rank]), 2, Id.from_buffer(ids[0]), rank))
+
+
+def tag():
+    for rank in range(2):
+        on(rank)
+        send, receive = buffers[rank]
+        config = (ctypes.c_uint64 * 9)()
+        config[7] = 4711
+        check(nccl.ncclAllReduceConfig(send, receive, ctypes.c_size_t(count), FLOAT32, SUM, comms[rank], streams[rank],
+                                       config))
 
 
 def sync():
@@ -117,7 +206,8 @@ def stop():
 def main():
     global count
     setup()
-    steps = {"init": init, "destroy": destroy, "all": each, "group": group, "sync": sync, "fork": fork,
+    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill, "split": split, "both": both, "abort": abort, "again": again, "tag": tag, "copy": copy,
+             "capture": capture, "replay": replay,
              "open": start, "close": stop}
     for step in sys.argv[1:]:
         if step.startswith("count="):

@@ -13,7 +13,8 @@
 enum {
     MAX_TASKS = 1024,
     MAX_FACTORS = 64,
-    NO_COLOR = -1 /* NCCL_SPLIT_NOCOLOR */
+    TAG_PLACE = 56, /* of ncclCollConfig_t's userProfilerTag */
+    NO_COLOR = -1   /* NCCL_SPLIT_NOCOLOR */
 };
 
 LIBRARY(int, ncclGetVersion, (int *out))
@@ -230,20 +231,16 @@ static int launch_one(int first)
 
 LIBRARY(int, ncclGroupStart, (void))
 {
+    sim_nccl_range_group(false);
     group_depth++;
+    sim_nccl_range_end();
     return NCCL_SUCCESS;
 }
 
-LIBRARY(int, ncclGroupEnd, (void))
+static int end_group(void)
 {
     int error = NCCL_SUCCESS;
 
-    if (group_depth == 0) {
-        return NCCL_INVALID_USAGE;
-    }
-    if (--group_depth > 0) {
-        return NCCL_SUCCESS;
-    }
     for (int i = 0; i < pending_count; i++) {
         if (pending[i].comm && !error) {
             error = launch_one(i);
@@ -254,18 +251,32 @@ LIBRARY(int, ncclGroupEnd, (void))
     return error;
 }
 
-static int ask(struct sim_nccl_comm *comm, void *stream, struct sim_nccl_task task)
+LIBRARY(int, ncclGroupEnd, (void))
 {
-    if (!comm) {
-        return NCCL_INVALID_ARGUMENT;
+    int error = NCCL_SUCCESS;
+
+    if (group_depth == 0) {
+        return NCCL_INVALID_USAGE;
     }
+    sim_nccl_range_group(true);
+    if (--group_depth == 0) {
+        error = end_group();
+    }
+    sim_nccl_range_end();
+    return error;
+}
+
+static int ask_inside(struct sim_nccl_comm *comm, void *stream, struct sim_nccl_task task)
+{
     task.factor = 1;
     if (task.op >= NCCL_OPERATORS && task.op < NCCL_OPERATORS + MAX_FACTORS) {
         task.factor = atomic_load(&factors[task.op - NCCL_OPERATORS]);
     }
+    task.is_copied = group_depth == 0 && sim_nccl_is_copied(comm, &task);
     sim_nccl_tell_call(comm, &task, stream, group_depth);
     if (group_depth == 0) {
-        int error = sim_nccl_launch(comm, stream, &task, 1);
+        int error = task.is_copied ? sim_nccl_copy(comm, stream, &task)
+                                   : sim_nccl_launch(comm, stream, &task, 1);
 
         sim_nccl_tell_group_end();
         return error;
@@ -280,6 +291,18 @@ static int ask(struct sim_nccl_comm *comm, void *stream, struct sim_nccl_task ta
     return NCCL_SUCCESS;
 }
 
+static int ask(struct sim_nccl_comm *comm, void *stream, struct sim_nccl_task task)
+{
+    if (!comm) {
+        return NCCL_INVALID_ARGUMENT;
+    }
+    sim_nccl_range_call(comm, &task);
+    int error = ask_inside(comm, stream, task);
+
+    sim_nccl_range_end();
+    return error;
+}
+
 /* ---- collectives and messages ---- */
 
 LIBRARY(int, ncclAllReduce,
@@ -287,7 +310,20 @@ LIBRARY(int, ncclAllReduce,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_REDUCE, in, out, count, type, op, 0, 1, NULL, 0});
+               (struct sim_nccl_task){
+                   NCCL_ALL_REDUCE, in, out, count, type, op, 0, 1, {NULL}, 0, false, 0});
+}
+
+/* From 2.31: a struct of the given size with further settings of the call, here only the tag. */
+LIBRARY(int, ncclAllReduceConfig,
+        (const void *in, void *out, size_t count, int type, int op, struct sim_nccl_comm *comm,
+         void *stream, const void *config))
+{
+    struct sim_nccl_task task = {NCCL_ALL_REDUCE, in, out,   count, type, op, 0, 1,
+                                 {NULL},          0,  false, 0};
+
+    memcpy(&task.tag, (const char *)config + TAG_PLACE, sizeof task.tag);
+    return ask(comm, stream, task);
 }
 
 LIBRARY(int, ncclBroadcast,
@@ -295,7 +331,8 @@ LIBRARY(int, ncclBroadcast,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_BROADCAST, in, out, count, type, 0, root, 1, NULL, 0});
+               (struct sim_nccl_task){
+                   NCCL_BROADCAST, in, out, count, type, 0, root, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclBcast,
@@ -309,7 +346,8 @@ LIBRARY(int, ncclReduce,
          struct sim_nccl_comm *comm, void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_REDUCE, in, out, count, type, op, root, 1, NULL, 0});
+               (struct sim_nccl_task){
+                   NCCL_REDUCE, in, out, count, type, op, root, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclAllGather,
@@ -317,16 +355,17 @@ LIBRARY(int, ncclAllGather,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_GATHER, in, out, count, type, 0, 0, 1, NULL, 0});
+               (struct sim_nccl_task){
+                   NCCL_ALL_GATHER, in, out, count, type, 0, 0, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclReduceScatter,
         (const void *in, void *out, size_t count, int type, int op, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(
-        comm, stream,
-        (struct sim_nccl_task){NCCL_REDUCE_SCATTER, in, out, count, type, op, 0, 1, NULL, 0});
+    return ask(comm, stream,
+               (struct sim_nccl_task){
+                   NCCL_REDUCE_SCATTER, in, out, count, type, op, 0, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclAlltoAll,
@@ -334,20 +373,41 @@ LIBRARY(int, ncclAlltoAll,
          void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_ALL_TO_ALL, in, out, count, type, 0, 0, 1, NULL, 0});
+               (struct sim_nccl_task){
+                   NCCL_ALL_TO_ALL, in, out, count, type, 0, 0, 1, {NULL}, 0, false, 0});
+}
+
+LIBRARY(int, ncclGather,
+        (const void *in, void *out, size_t count, int type, int root, struct sim_nccl_comm *comm,
+         void *stream))
+{
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_GATHER, in, out, count, type, 0, root, 1, {NULL}, 0, false, 0});
+}
+
+LIBRARY(int, ncclScatter,
+        (const void *in, void *out, size_t count, int type, int root, struct sim_nccl_comm *comm,
+         void *stream))
+{
+    return ask(comm, stream,
+               (struct sim_nccl_task){
+                   NCCL_SCATTER, in, out, count, type, 0, root, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclSend,
         (const void *in, size_t count, int type, int peer, struct sim_nccl_comm *comm,
          void *stream))
 {
-    return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_SEND, in, NULL, count, type, 0, peer, 1, NULL, 0});
+    return ask(
+        comm, stream,
+        (struct sim_nccl_task){NCCL_SEND, in, NULL, count, type, 0, peer, 1, {NULL}, 0, false, 0});
 }
 
 LIBRARY(int, ncclRecv,
         (void *out, size_t count, int type, int peer, struct sim_nccl_comm *comm, void *stream))
 {
     return ask(comm, stream,
-               (struct sim_nccl_task){NCCL_RECEIVE, NULL, out, count, type, 0, peer, 1, NULL, 0});
+               (struct sim_nccl_task){
+                   NCCL_RECEIVE, NULL, out, count, type, 0, peer, 1, {NULL}, 0, false, 0});
 }

@@ -6,6 +6,8 @@
  * - nccl_shared.c: the memory that ranks share, and the waits of ranks during set-up
  * - nccl_reduce.c: sums and other reductions of NCCL data types
  * - nccl_plugin.c: loads a profiler plugin and sends it NCCL's events
+ * - nccl_nvtx.c: NCCL's NVTX ranges
+ * - nccl_copies.c: collectives that copy engines run
  *
  * A communicator is a file that all its ranks map. In this file, each rank and each pair of ranks
  * has counters and an area for data. Collectives are numbered. A rank sets "arrived" to n when it
@@ -91,7 +93,7 @@ struct sim_nccl_comm {
     /* for a profiler plugin: the plugin's context; numbers of collectives by verb, counted without
      * a plugin, too; whether the plugin knows the communicator */
     void *context;
-    uint64_t hash, numbers[8];
+    uint64_t hash, numbers[10], copies;
     bool told;
 };
 
@@ -118,7 +120,9 @@ enum sim_nccl_verb {
     NCCL_REDUCE_SCATTER,
     NCCL_ALL_TO_ALL,
     NCCL_SEND,
-    NCCL_RECEIVE
+    NCCL_RECEIVE,
+    NCCL_GATHER,
+    NCCL_SCATTER
 };
 
 struct sim_nccl_task {
@@ -129,8 +133,14 @@ struct sim_nccl_task {
     enum sim_nccl_type type;
     int op, peer;  /* `peer` is the root, source or destination rank */
     double factor; /* the factor of an operator of ncclRedOpCreatePreMulSum */
-    void *call;    /* the profiler plugin's handle of the call */
+    /* the profiler plugin's handle of the call, or an array of the handles of the messages that
+     * the call consists of */
+    union {
+        void *call, **calls;
+    };
     uint64_t number;
+    bool is_copied; /* true if copy engines run the collective */
+    uint64_t tag;   /* the user's tag; 0: none */
 };
 
 /* Launches one kernel on the stream for the tasks, which are copied. Returns 0 or an
@@ -138,8 +148,19 @@ struct sim_nccl_task {
 int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_nccl_task *tasks,
                     int count);
 
+/* Writes a line of the truth. The operations' correlation ids are above `before` and at most
+ * `after`. */
+void sim_nccl_truth(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks, int count,
+                    uint64_t before, uint64_t after);
+
+/* ---- copy engines (nccl_copies.c) ---- */
+
+bool sim_nccl_is_copied(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task);
+int sim_nccl_copy(struct sim_nccl_comm *comm, void *stream, const struct sim_nccl_task *task);
+
 /* ---- a profiler plugin (nccl_plugin.c) ---- */
 
+bool sim_nccl_is_captured(void *stream);
 int sim_nccl_version(void); /* such as 22809 */
 void sim_nccl_plugin_attach(struct sim_nccl_comm *comm);
 void sim_nccl_plugin_detach(struct sim_nccl_comm *comm);
@@ -149,9 +170,18 @@ void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, 
 /* Call before the launch of a kernel. Returns the plugin's handle of the launch. */
 void *sim_nccl_tell_launch(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks,
                            int count, void *stream);
-void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch,
+void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch, void *stream,
                             const struct sim_nccl_task *tasks, int count, unsigned channels);
+void *sim_nccl_tell_copies(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
+                           void *stream);
+void sim_nccl_tell_copied(const struct sim_nccl_comm *comm, void *copies);
 void sim_nccl_tell_group_end(void);
+
+/* ---- NVTX (nccl_nvtx.c): begin a range; end the last range that began ---- */
+
+void sim_nccl_range_call(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task);
+void sim_nccl_range_group(bool is_end);
+void sim_nccl_range_end(void);
 
 /* ---- arithmetic (nccl_reduce.c) ---- */
 

@@ -10,6 +10,10 @@
  *     for each kernel: KernelLaunch start and stop; Group start; a Coll or P2p start and stop for
  *     each collective and message; Group stop,
  *     GroupApi stop
+ * In place of KernelLaunch, Group and Coll, a collective of copy engines has a CeColl around its
+ * copies. Version 4 of the interface has only Group, Coll and P2p.
+ * Calls that are captured into a graph send no Group, Coll and P2p, neither then nor in replays, as
+ * in NCCL with all ranks on one node.
  * Application threads. The mask and the loaded plugin belong to the process.
  */
 #include <dlfcn.h>
@@ -27,6 +31,7 @@ enum {
     COLL_API = 512,
     P2P_API = 1024,
     KERNEL_LAUNCH = 2048,
+    CE_COLL = 4096,
     ANY_GROUP = COLL | P2P,
     ANY_API = GROUP | COLL | P2P | GROUP_API | COLL_API | P2P_API | KERNEL_LAUNCH,
     GROUP_START_API_STOP = 23,
@@ -38,12 +43,20 @@ enum {
 static const struct {
     const char *name;
     int version, table;
-} versions[] = {{"2.25", 22501, 2}, {"2.28", 22809, 5}, {"2.29", 22907, 6}, {"2.31", 23102, 7}};
+} versions[] = {{"2.25", 22501, 2},
+                {"2.27", 22707, 4},
+                {"2.28", 22809, 5},
+                {"2.29", 22907, 6},
+                {"2.31", 23102, 7}};
 
 struct table {
     const char *name;
-    int (*init)(void **context, uint64_t hash, int *mask, const char *name, int nodes, int ranks,
-                int rank, void *log);
+    union {
+        int (*init)(void **context, uint64_t hash, int *mask, const char *name, int nodes,
+                    int ranks, int rank, void *log);
+        int (*init_v4)(void **context, int *mask, const char *name, uint64_t hash, int nodes,
+                       int ranks, int rank, void *log);
+    };
     int (*start)(void *context, void **handle, void *descriptor);
     int (*stop)(void *handle);
     int (*state)(void *handle, int state, void *args);
@@ -57,9 +70,10 @@ static enum {
     FAILED
 } state;
 static const struct table *table;
+static int table_version;
 static int mask;
 
-static __thread void *group_handle, *last_call;
+static __thread void *group_handle, *tasks_handle, *last_call;
 static __thread bool in_group;
 
 static int chosen(void)
@@ -71,7 +85,7 @@ static int chosen(void)
             return i;
         }
     }
-    return 1;
+    return 2;
 }
 
 int sim_nccl_version(void)
@@ -93,6 +107,7 @@ static void load(void)
         library = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
     }
     for (int v = versions[chosen()].table; library && !table && v >= OLDEST_TABLE; v--) {
+        table_version = v;
         symbol[sizeof "ncclProfiler_v0" - 2] = (char)('0' + v);
         table = dlsym(library, symbol);
     }
@@ -109,6 +124,14 @@ static uint64_t hash_of(const struct sim_nccl_comm *comm)
     return hash;
 }
 
+static int init(struct sim_nccl_comm *comm)
+{
+    return table_version == 4 ? table->init_v4(&comm->context, &mask, NULL, comm->hash, 1,
+                                               comm->ranks, comm->rank, NULL)
+                              : table->init(&comm->context, comm->hash, &mask, NULL, 1, comm->ranks,
+                                            comm->rank, NULL);
+}
+
 void sim_nccl_plugin_attach(struct sim_nccl_comm *comm)
 {
     pthread_mutex_lock(&lock);
@@ -116,8 +139,7 @@ void sim_nccl_plugin_attach(struct sim_nccl_comm *comm)
     if (state == NOT_LOOKED) {
         load();
     }
-    if (state == LOADED &&
-        table->init(&comm->context, comm->hash, &mask, NULL, 1, comm->ranks, comm->rank, NULL)) {
+    if (state == LOADED && init(comm)) {
         state = FAILED;
         mask = 0;
     }
@@ -164,7 +186,11 @@ static struct descriptor begin(uint64_t type, void *parent, int rank)
     struct descriptor d;
 
     memset(&d, 0xa5, sizeof d);
-    put64(&d, 0, type);
+    if (table_version == 4) {
+        d.byte[0] = (unsigned char)type;
+    } else {
+        put64(&d, 0, type);
+    }
     put_pointer(&d, 8, parent);
     put32(&d, 16, rank);
     return d;
@@ -187,6 +213,9 @@ static void stop(void *handle)
 
 static bool is_asked(const struct sim_nccl_comm *comm, int types)
 {
+    if (table_version == 4) {
+        types &= types == ANY_API ? 0 : GROUP | COLL | P2P;
+    }
     return comm->told && __atomic_load_n(&mask, __ATOMIC_RELAXED) & types;
 }
 
@@ -197,7 +226,9 @@ static const char *const funcs[] = {[NCCL_ALL_REDUCE] = "AllReduce",
                                     [NCCL_REDUCE_SCATTER] = "ReduceScatter",
                                     [NCCL_ALL_TO_ALL] = "AlltoAll",
                                     [NCCL_SEND] = "Send",
-                                    [NCCL_RECEIVE] = "Recv"};
+                                    [NCCL_RECEIVE] = "Recv",
+                                    [NCCL_GATHER] = "Gather",
+                                    [NCCL_SCATTER] = "Scatter"};
 static const char *const types[] = {"ncclInt8",     "ncclUint8",      "ncclInt32",
                                     "ncclUint32",   "ncclInt64",      "ncclUint64",
                                     "ncclFloat16",  "ncclFloat32",    "ncclFloat64",
@@ -208,15 +239,98 @@ static bool is_message(const struct sim_nccl_task *task)
     return task->verb == NCCL_SEND || task->verb == NCCL_RECEIVE;
 }
 
+/* NCCL reports these calls only as the messages that they consist of. */
+static bool is_of_messages(const struct sim_nccl_task *task)
+{
+    return !task->is_copied && (task->verb == NCCL_ALL_TO_ALL || task->verb == NCCL_GATHER ||
+                                task->verb == NCCL_SCATTER);
+}
+
+/* Returns the message number i that the call consists of on this rank, in NCCL's order. Returns
+ * false if there are no more. */
+static bool message(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task, int i,
+                    enum sim_nccl_verb *verb, int *peer)
+{
+    bool is_root = task->peer == comm->rank;
+
+    switch (task->verb) {
+    case NCCL_ALL_TO_ALL:
+        *verb = i % 2 == 0 ? NCCL_SEND : NCCL_RECEIVE;
+        *peer = i / 2;
+        return i < 2 * comm->ranks;
+    case NCCL_GATHER:
+        *verb = i == 0 ? NCCL_SEND : NCCL_RECEIVE;
+        *peer = i == 0 ? task->peer : i - 1;
+        return i < (is_root ? comm->ranks + 1 : 1);
+    default:
+        *verb = is_root && i < comm->ranks ? NCCL_SEND : NCCL_RECEIVE;
+        *peer = *verb == NCCL_SEND ? i : task->peer;
+        return i < (is_root ? comm->ranks + 1 : 1);
+    }
+}
+
 /* ---- calls ---- */
+
+bool sim_nccl_is_captured(void *handle)
+{
+    struct sim_stream *stream;
+
+    return sim_stream_resolve(handle, &stream) == 0 && sim_stream_capturing(stream);
+}
+
+static void put_tag(struct descriptor *d, size_t at, const struct sim_nccl_task *task)
+{
+    if (table_version >= 7) {
+        put64(d, at, task->tag);
+    }
+}
+
+/* Returns the handle of a call of a collective, or of a message. */
+static void *tell_one(struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
+                      enum sim_nccl_verb verb, void *stream)
+{
+    bool is_message = verb == NCCL_SEND || verb == NCCL_RECEIVE;
+    struct descriptor d = begin(is_message ? P2P_API : COLL_API, group_handle, 0);
+    bool is_captured = sim_nccl_is_captured(stream);
+
+    put_pointer(&d, 24, funcs[verb]);
+    put64(&d, 32, task->count);
+    put_pointer(&d, 40, types[task->type]);
+    if (is_message) {
+        put_pointer(&d, 48, stream);
+        put(&d, 56, &is_captured, 1);
+        put_tag(&d, 64, task);
+    } else {
+        put32(&d, 48, task->peer);
+        put_pointer(&d, 56, stream);
+        put(&d, 64, &is_captured, 1);
+        put_tag(&d, 72, task);
+    }
+    return start(comm, &d);
+}
+
+static void tell_messages(struct sim_nccl_comm *comm, struct sim_nccl_task *task, void *stream)
+{
+    enum sim_nccl_verb verb;
+    int peer;
+
+    if (!is_asked(comm, P2P_API)) {
+        return;
+    }
+    task->calls = calloc(2 * (size_t)comm->ranks, sizeof *task->calls);
+    for (int i = 0; task->calls && message(comm, task, i, &verb, &peer); i++) {
+        task->calls[i] = tell_one(comm, task, verb, stream);
+        stop(task->calls[i]);
+    }
+}
 
 void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, void *stream,
                         int depth)
 {
-    bool message = is_message(task);
+    bool is_numbered = !is_message(task) && !is_of_messages(task) && !sim_nccl_is_captured(stream);
     struct descriptor d;
 
-    task->number = message ? 0 : comm->numbers[task->verb]++;
+    task->number = task->is_copied ? comm->copies++ : is_numbered ? comm->numbers[task->verb]++ : 0;
     task->call = NULL;
     if (!in_group && is_asked(comm, ANY_API)) {
         d = begin(GROUP_API, NULL, 0);
@@ -226,18 +340,10 @@ void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, 
         in_group = true;
         table->state(group_handle, GROUP_START_API_STOP, NULL);
     }
-    if (is_asked(comm, message ? P2P_API : COLL_API)) {
-        d = begin(message ? P2P_API : COLL_API, group_handle, 0);
-        put_pointer(&d, 24, funcs[task->verb]);
-        put64(&d, 32, task->count);
-        put_pointer(&d, 40, types[task->type]);
-        if (message) {
-            put_pointer(&d, 48, stream);
-        } else {
-            put32(&d, 48, task->peer);
-            put_pointer(&d, 56, stream);
-        }
-        last_call = task->call = start(comm, &d);
+    if (is_of_messages(task)) {
+        tell_messages(comm, task, stream);
+    } else if (is_asked(comm, is_message(task) ? P2P_API : COLL_API)) {
+        last_call = task->call = tell_one(comm, task, task->verb, stream);
     }
     /* NCCL keeps the handle of the thread's last call, and stops it even when no plugin asks. */
     if (comm->told) {
@@ -283,9 +389,9 @@ void *sim_nccl_tell_launch(const struct sim_nccl_comm *comm, const struct sim_nc
 }
 
 static void tell_message(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
-                         const char *func, int peer)
+                         void *call, const char *func, int peer)
 {
-    struct descriptor d = begin(P2P, task->call, comm->rank);
+    struct descriptor d = begin(P2P, table_version == 4 ? tasks_handle : call, comm->rank);
     unsigned char channels = 1;
 
     put_pointer(&d, 24, func);
@@ -301,7 +407,7 @@ static void tell_message(const struct sim_nccl_comm *comm, const struct sim_nccl
 static void tell_collective(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
                             unsigned channels)
 {
-    struct descriptor d = begin(COLL, task->call, comm->rank);
+    struct descriptor d = begin(COLL, table_version == 4 ? tasks_handle : task->call, comm->rank);
     bool bytes = task->verb == NCCL_ALL_GATHER || task->verb == NCCL_BROADCAST;
     unsigned char few = (unsigned char)channels, warps = 8;
 
@@ -319,18 +425,20 @@ static void tell_collective(const struct sim_nccl_comm *comm, const struct sim_n
     stop(start(comm, &d));
 }
 
-void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch,
-                            const struct sim_nccl_task *tasks, int count, unsigned channels)
+static void tell_tasks(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks,
+                       int count, unsigned channels)
 {
+    enum sim_nccl_verb verb;
     struct descriptor d;
     void *group;
+    int peer;
 
-    stop(launch);
     if (!is_asked(comm, ANY_GROUP)) {
         return;
     }
-    d = begin(GROUP, group_handle, comm->rank);
+    d = begin(GROUP, NULL, comm->rank);
     group = start(comm, &d);
+    tasks_handle = group;
     for (int i = 0; i < count; i++) {
         const struct sim_nccl_task *task = &tasks[i];
 
@@ -338,15 +446,55 @@ void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch,
             continue;
         }
         if (is_message(task)) {
-            tell_message(comm, task, funcs[task->verb], task->peer);
-        } else if (task->verb == NCCL_ALL_TO_ALL) {
-            for (int r = 0; r < comm->ranks; r++) {
-                tell_message(comm, task, funcs[NCCL_SEND], r);
-                tell_message(comm, task, funcs[NCCL_RECEIVE], r);
+            tell_message(comm, task, task->call, funcs[task->verb], task->peer);
+        } else if (is_of_messages(task)) {
+            for (int m = 0; message(comm, task, m, &verb, &peer); m++) {
+                tell_message(comm, task, task->calls ? task->calls[m] : NULL, funcs[verb], peer);
             }
         } else {
             tell_collective(comm, task, channels);
         }
     }
     stop(group);
+}
+
+void *sim_nccl_tell_copies(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
+                           void *stream)
+{
+    struct descriptor d = begin(CE_COLL, task->call, comm->rank);
+    bool bytes = task->verb == NCCL_ALL_GATHER;
+
+    if (!is_asked(comm, CE_COLL)) {
+        return NULL;
+    }
+    put64(&d, 24, task->number);
+    put_pointer(&d, 32, funcs[task->verb]);
+    put_pointer(&d, 40, task->in);
+    put_pointer(&d, 48, task->out);
+    put64(&d, 56, bytes ? task->count * sim_nccl_size(task->type) : task->count);
+    put32(&d, 64, task->peer);
+    put_pointer(&d, 72, bytes ? types[NCCL_INT8] : types[task->type]);
+    put_pointer(&d, 80, "UC");
+    put_pointer(&d, 104, stream);
+    return start(comm, &d);
+}
+
+void sim_nccl_tell_copied(const struct sim_nccl_comm *comm, void *copies)
+{
+    (void)comm;
+    stop(copies);
+}
+
+void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch, void *stream,
+                            const struct sim_nccl_task *tasks, int count, unsigned channels)
+{
+    stop(launch);
+    if (!sim_nccl_is_captured(stream)) {
+        tell_tasks(comm, tasks, count, channels);
+    }
+    for (int i = 0; i < count; i++) {
+        if (is_of_messages(&tasks[i])) {
+            free(tasks[i].calls);
+        }
+    }
 }

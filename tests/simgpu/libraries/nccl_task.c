@@ -53,7 +53,8 @@ static bool is_message(const struct sim_nccl_task *task)
 static size_t input_bytes(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task)
 {
     size_t bytes = task->count * sim_nccl_size(task->type);
-    bool each = task->verb == NCCL_REDUCE_SCATTER || task->verb == NCCL_ALL_TO_ALL;
+    bool each = task->verb == NCCL_REDUCE_SCATTER || task->verb == NCCL_ALL_TO_ALL ||
+                (task->verb == NCCL_SCATTER && task->peer == comm->rank);
 
     return each ? bytes * (size_t)comm->ranks : bytes;
 }
@@ -74,7 +75,9 @@ static uint64_t cost(const struct sim_nccl_comm *comm, const struct sim_nccl_tas
 
 static void hand_over(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task)
 {
-    if (task->verb != NCCL_BROADCAST || task->peer == comm->rank) {
+    bool is_root_only = task->verb == NCCL_BROADCAST || task->verb == NCCL_SCATTER;
+
+    if (!is_root_only || task->peer == comm->rank) {
         memcpy(sim_nccl_data(comm, comm->rank), task->in, input_bytes(comm, task));
     }
 }
@@ -89,6 +92,14 @@ static void take(const struct sim_nccl_comm *comm, const struct sim_nccl_task *t
         in[r] = sim_nccl_data(comm, r) + (task->verb == NCCL_REDUCE_SCATTER ? own : 0);
     }
     switch (task->verb) {
+    case NCCL_SCATTER:
+        memcpy(task->out, in[task->peer] + own, bytes);
+        break;
+    case NCCL_GATHER:
+        for (size_t r = 0; r < n && task->peer == comm->rank; r++) {
+            memcpy((char *)task->out + r * bytes, in[r], bytes);
+        }
+        break;
     case NCCL_BROADCAST:
         memcpy(task->out, in[task->peer], bytes);
         break;
@@ -256,7 +267,9 @@ static void name_kernel(const struct sim_nccl_task *task, char *out, size_t size
                                         [NCCL_REDUCE_SCATTER] = "ReduceScatter",
                                         [NCCL_ALL_TO_ALL] = "SendRecv",
                                         [NCCL_SEND] = "SendRecv",
-                                        [NCCL_RECEIVE] = "SendRecv"};
+                                        [NCCL_RECEIVE] = "SendRecv",
+                                        [NCCL_GATHER] = "SendRecv",
+                                        [NCCL_SCATTER] = "SendRecv"};
     static const char *const ops[] = {"Sum", "Prod", "MinMax", "MinMax", "PreMulSum", "PreMulSum"};
     bool reduces = task->verb == NCCL_ALL_REDUCE || task->verb == NCCL_REDUCE ||
                    task->verb == NCCL_REDUCE_SCATTER;
@@ -303,17 +316,16 @@ static int launch_there(const struct sim_nccl_comm *comm, void *stream,
     return error;
 }
 
-/* Writes a line of the truth. The kernel's correlation id is above `before` and at most `after`. */
-static void tell_truth(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks,
-                       int count, uint64_t before, uint64_t after)
+void sim_nccl_truth(const struct sim_nccl_comm *comm, const struct sim_nccl_task *tasks, int count,
+                    uint64_t before, uint64_t after)
 {
     sim_truth_line("{\"t\":\"nccl\",\"before\":%llu,\"after\":%llu,\"tasks\":%d,\"verb\":%d,"
-                   "\"count\":%zu,\"type\":%d,\"size\":%zu,\"peer\":%d,\"number\":%llu,"
+                   "\"count\":%zu,\"type\":%d,\"size\":%zu,\"op\":%d,\"peer\":%d,\"number\":%llu,"
                    "\"hash\":%llu,\"ranks\":%d,\"rank\":%d}",
                    (unsigned long long)before, (unsigned long long)after, count, (int)tasks[0].verb,
-                   tasks[0].count, (int)tasks[0].type, sim_nccl_size(tasks[0].type), tasks[0].peer,
-                   (unsigned long long)tasks[0].number, (unsigned long long)comm->hash, comm->ranks,
-                   comm->rank);
+                   tasks[0].count, (int)tasks[0].type, sim_nccl_size(tasks[0].type), tasks[0].op,
+                   tasks[0].peer, (unsigned long long)tasks[0].number,
+                   (unsigned long long)comm->hash, comm->ranks, comm->rank);
 }
 
 int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_nccl_task *tasks,
@@ -355,11 +367,11 @@ int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_n
     int error = launch_there(comm, stream, &kernel);
     uint64_t after = sim_correlation_now();
 
-    sim_nccl_tell_launched(comm, launch, tasks, count, kernel.grid[0]);
+    sim_nccl_tell_launched(comm, launch, stream, tasks, count, kernel.grid[0]);
     if (error) {
         free(group);
         return NCCL_CUDA_ERROR;
     }
-    tell_truth(comm, tasks, count, before, after);
+    sim_nccl_truth(comm, tasks, count, before, after);
     return NCCL_SUCCESS;
 }

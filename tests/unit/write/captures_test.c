@@ -50,6 +50,23 @@ static void assert_by(uint64_t node, uint32_t name, uint64_t handle, int64_t seq
     assert_int_equal(by->sequence, sequence);
 }
 
+static void copies_have_their_originals_work(void **state)
+{
+    struct sl_event work = {.kind = SL_EV_META_NODE, .fact = SL_NODE_WORK, .name = 77};
+
+    captured(21, 5, 50, 7);
+    told(SL_NODE_CLONED, 22, 21);
+    told(SL_NODE_CLONED, 24, 23); /* 23 has no operator */
+    work.u.node.id = 21;
+    sl_captures_tell(&c, &work);
+    work.u.node.id = 23;
+    sl_captures_tell(&c, &work);
+    assert_by(22, 5, 50, 7);
+    assert_int_equal(sl_captures_find(&c, 22)->work, 77);
+    assert_by(24, 0, 0, -1);
+    assert_int_equal(sl_captures_find(&c, 24)->work, 77);
+}
+
 static void copies_have_their_originals_operator(void **state)
 {
     captured(1, 5, 1ull << 40, 7);
@@ -126,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(copies_have_their_originals_operator, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(copies_have_their_originals_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_copy_may_be_told_of_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_no_operator_made_has_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(copies_of_each_other_end, set_up, tear_down),

@@ -72,10 +72,11 @@ static unsigned read_all(void)
             if (r->what == SL_LANE_NCCL && count < 64)
                 memcpy(&last[count], r, sizeof(*last));
             count += r->what == SL_LANE_NCCL;
-            sl_nccl_read_record(reader, 7, r, now_ns += 10);
+            sl_nccl_read_record(reader, 7, r, now_ns += 10, 0);
             sl_lane_read(sl_lane_at(i), r);
         }
     }
+    sl_nccl_read_done(reader);
     return count;
 }
 
@@ -89,9 +90,20 @@ static const char *about(uint64_t ns, uint64_t *number)
     return a && a->text ? sl_intern_get(names, a->text, NULL) : "";
 }
 
+static struct sl_event fact; /* the last fact about a graph node */
+static unsigned facts;
+
+static void take_fact(void *user, const struct sl_event *ev)
+{
+    assert_int_equal(ev->kind, SL_EV_META_NODE);
+    assert_int_equal(ev->fact, SL_NODE_WORK);
+    fact = *ev;
+    facts++;
+}
+
 static int set_up(void **state)
 {
-    const struct sl_nccl_read_options opt = {.texts_bytes = 1 << 20};
+    const struct sl_nccl_read_options opt = {.texts_bytes = 1 << 20, .sink = take_fact};
     struct sl_nccl_read_options all = opt;
 
     (void)state;
@@ -123,7 +135,7 @@ static void mask_is_set_in_windows_only(void **state)
 
     assert_int_equal(mask, 0);
     sl_nccl_plugin_enable(1);
-    assert_int_equal(mask, 0xe06);
+    assert_int_equal(mask, 0x1e06);
     sl_nccl_plugin_enable(0);
     assert_int_equal(mask, 0);
     /* captured graphs keep their mask */
@@ -140,8 +152,8 @@ static void mask_is_set_in_windows_only(void **state)
     sl_nccl_plugin_finalize(context);
 }
 
-/* NCCL 2.27 has no launch events, so it is asked for nothing. Its type has 8 bits. */
-static void version_4_is_asked_for_nothing(void **state)
+/* NCCL 2.27 has neither call nor launch events. Its type has 8 bits. */
+static void version_4_reports_only_collectives(void **state)
 {
     static int other = 5; /* a mask of NCCL is written as long as the process lives */
     struct sl_nccl_descriptor d = coll(NULL, "AllReduce", 1);
@@ -150,7 +162,7 @@ static void version_4_is_asked_for_nothing(void **state)
     d.type |= 0xa5a5a500;
     sl_nccl_plugin_enable(1);
     assert_int_equal(sl_nccl_plugin_init_v4(&context, &other, "name", 7, 1, 2, 1, NULL), 0);
-    assert_int_equal(other, 0);
+    assert_int_equal(other, SL_NCCL_COLL | SL_NCCL_P2P);
     assert_int_equal(sl_nccl_plugin_start_v4(context, &handle, &d), 0);
     assert_non_null(handle);
     assert_int_equal(sl_nccl_plugin_end(handle), 0);
@@ -192,7 +204,7 @@ static void kernels_are_described(void **state)
     assert_string_equal(
         about(now_ns - 40, &number),
         ",\"NCCL call\":\"AllReduce\",\"NCCL count\":100,\"NCCL dtype\":\"ncclFloat32\","
-        "\"Algorithm\":\"TREE\",\"Protocol\":\"LL128\",\"NCCL bytes\":400,\"Channels\":4,"
+        "\"NCCL bytes\":400,\"Algorithm\":\"TREE\",\"Protocol\":\"LL128\",\"Channels\":4,"
         "\"Comm\":\"0x0000000000000abc\",\"Comm name\":\"tp\",\"Comm ranks\":4,\"Comm rank\":3");
     assert_int_equal(number, 5);
     assert_non_null(strstr(about(now_ns - 10, &number), "\"NCCL call\":\"AllGather\","
@@ -200,6 +212,96 @@ static void kernels_are_described(void **state)
     assert_int_equal(number, 6);
     assert_string_equal(about(now_ns - 30, NULL), "");
     sl_nccl_plugin_finalize(context);
+}
+
+struct read_event {
+    uint32_t thread, kind;
+    uint64_t ns, handle, parent, count, number, tasks;
+};
+
+/* Passes events of AllReduces to the reader, as one pass over all lanes. */
+static void read_events(uint32_t comm, uint64_t from, const struct read_event *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct sl_nccl_event e = {.record = {.what = SL_LANE_NCCL,
+                                                   .parts = (uint8_t)all[i].kind,
+                                                   .pairs = sizeof(e) / 16,
+                                                   .aux = comm},
+                                        .handle = all[i].handle,
+                                        .parent = all[i].parent,
+                                        .count = all[i].count,
+                                        .number = all[i].number,
+                                        .func = sl_text_table_put("AllReduce", 9),
+                                        .tasks = all[i].tasks};
+
+        sl_nccl_read_record(reader, all[i].thread, &e.record, from + all[i].ns, 0);
+    }
+    sl_nccl_read_done(reader);
+    now_ns = from + 1000;
+}
+
+/* The lane of the thread that launches is read before the lane of the thread that calls, as with
+ * communicators that do not block. CUDA's thread reports the collectives of both kernels at the
+ * end, in the order of the kernels. */
+static void threads_are_put_in_order(void **state)
+{
+    const uint32_t comm = (uint32_t)(uintptr_t)init(0xdef, NULL, 2, 0);
+    static const struct read_event all[] = {
+        {9, SL_NCCL_RECORD_COLL, 60, 91, 51, 4096, 7, 901},
+        {9, SL_NCCL_RECORD_COLL, 70, 92, 52, 4096, 8, 902},
+        {8, SL_NCCL_RECORD_LAUNCH, 20, 81, 50, 0, 0, 0},
+        {8, SL_NCCL_RECORD_LAUNCH_END, 30, 81, 0, 0, 0, 0},
+        {8, SL_NCCL_RECORD_LAUNCH, 40, 82, 50, 0, 0, 0},
+        {8, SL_NCCL_RECORD_LAUNCH_END, 50, 82, 0, 0, 0, 0},
+        {7, SL_NCCL_RECORD_CALL, 10, 51, 50, 11, 0, 0},
+        {7, SL_NCCL_RECORD_CALL, 11, 52, 50, 22, 0, 0},
+    };
+    const uint64_t from = now_ns + 1000;
+
+    read_events(comm, from, all, sizeof(all) / sizeof(*all));
+    for (uint64_t i = 0; i < 2; i++) {
+        const struct sl_launch_about *a = sl_launches_find(launches, 8, from + 25 + 20 * i);
+
+        assert_non_null(a);
+        assert_int_equal(a->number, 7 + i);
+        assert_non_null(strstr(sl_intern_get(names, a->text, NULL),
+                               i ? "\"NCCL count\":22," : "\"NCCL count\":11,"));
+    }
+    sl_nccl_plugin_finalize((void *)(uintptr_t)comm);
+}
+
+/* CUDA's thread reports a captured collective at each replay. The first report adds the number of
+ * channels and so on to what is known about the node; no report is lost or changes the launch. */
+static void replays_say_what_was_captured(void **state)
+{
+    const uint32_t comm = (uint32_t)(uintptr_t)init(0xfed, NULL, 2, 0);
+    const uint64_t call = 1 << SL_NCCL_KIND_BITS | SL_NCCL_KIND_CAPTURED, from = now_ns + 1000;
+    const uint64_t lost = sl_nccl_read_lost(reader);
+    const struct read_event capture[] = {
+        {7, SL_NCCL_RECORD_CALL, 10, call, 150, 11, 0, 0},
+        {7, SL_NCCL_RECORD_LAUNCH, 20, 181, 150, 0, 0, 0},
+        {7, SL_NCCL_RECORD_NODE, 25, 181, 150, 0, 4711, 0},
+        {7, SL_NCCL_RECORD_LAUNCH_END, 30, 181, 0, 0, 0, 0},
+    };
+    const struct read_event replay = {9, SL_NCCL_RECORD_COLL, 60, 191, call, 4096, 7, 911};
+    const struct read_event again = {9, SL_NCCL_RECORD_COLL, 70, 192, call, 4096, 8, 912};
+    uint64_t number;
+
+    facts = 0;
+    read_events(comm, from, capture, 4);
+    assert_int_equal(facts, 1);
+    assert_int_equal(fact.u.node.id, 4711);
+    assert_string_equal(sl_intern_get(names, fact.name, NULL), about(from + 25, &number));
+    assert_int_equal(number, UINT64_MAX);
+    read_events(comm, from, &replay, 1);
+    assert_int_equal(facts, 2);
+    assert_non_null(strstr(sl_intern_get(names, fact.name, NULL), "\"NCCL count\":11,"));
+    read_events(comm, from, &again, 1);
+    assert_int_equal(facts, 2);
+    assert_int_equal(sl_nccl_read_lost(reader), lost);
+    about(from + 25, &number);
+    assert_int_equal(number, UINT64_MAX);
+    sl_nccl_plugin_finalize((void *)(uintptr_t)comm);
 }
 
 static void unreadable_texts_are_left_out(void **state)
@@ -213,10 +315,12 @@ static void unreadable_texts_are_left_out(void **state)
     start(context, call(NULL, NULL, UINT64_MAX));
     start(context, call(NULL, (const char *)4711, UINT64_MAX / 2));
     start(context, call(NULL, longest, 1));
-    assert_int_equal(read_all(), 3);
+    start(context, call(NULL, (const char *)UINTPTR_MAX, 1));
+    assert_int_equal(read_all(), 4);
     assert_int_equal(last[0].func, 0);
     assert_int_equal(last[1].func, 0);
     assert_int_equal(strlen(sl_text_table_get(last[2].func, NULL)), 64);
+    assert_int_equal(last[3].func, 0);
     sl_nccl_plugin_finalize(context);
 }
 
@@ -334,9 +438,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mask_is_set_in_windows_only),
-        cmocka_unit_test(version_4_is_asked_for_nothing),
+        cmocka_unit_test(version_4_reports_only_collectives),
         cmocka_unit_test(version_7_needs_nccl_2_31),
         cmocka_unit_test(kernels_are_described),
+        cmocka_unit_test(threads_are_put_in_order),
+        cmocka_unit_test(replays_say_what_was_captured),
         cmocka_unit_test(unreadable_texts_are_left_out),
         cmocka_unit_test(calls_that_do_not_fit_are_counted),
         cmocka_unit_test(communicators_come_and_go),

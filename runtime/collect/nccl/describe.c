@@ -1,0 +1,111 @@
+/*
+ * describe.c - the args of a kernel that runs collectives and messages.
+ */
+#include "collect/nccl/describe.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text_table.h"
+
+static char *put_text(char *at, uint32_t number)
+{
+    size_t length = 0;
+    const char *text = sl_text_table_get(number, &length);
+
+    *at++ = '"';
+    if (text)
+        at = sl_json_escape(at, text, length);
+    *at++ = '"';
+    return at;
+}
+
+#define PUT_TEXT(at, name, number) put_text(SL_JSON_LITERAL(at, ",\"" name "\":"), number)
+#define PUT_U64(at, name, value)   sl_json_u64(SL_JSON_LITERAL(at, ",\"" name "\":"), value)
+#define PUT_I64(at, name, value)   sl_json_i64(SL_JSON_LITERAL(at, ",\"" name "\":"), value)
+
+/* Returns the size of an element: the bits in a name such as "ncclFloat32", divided by 8. */
+static uint64_t size_of(uint32_t dtype)
+{
+    const char *text = sl_text_table_get(dtype, NULL);
+    uint64_t bits = 0;
+
+    while (text && *text && !isdigit((unsigned char)*text))
+        text++;
+    for (; text && isdigit((unsigned char)*text) && bits < 1024; text++)
+        bits = bits * 10 + (uint64_t)(*text - '0');
+    return bits / 8;
+}
+
+uint64_t sl_nccl_bytes(const struct sl_nccl_event *e)
+{
+    uint64_t size = size_of(e->dtype);
+
+    return size && e->count <= UINT64_MAX / size ? e->count * size : 0;
+}
+
+int sl_nccl_is_one_of(uint32_t number, const char *const *names)
+{
+    const char *text = sl_text_table_get(number, NULL);
+
+    for (; text && *names; names++)
+        if (strcmp(text, *names) == 0)
+            return 1;
+    return 0;
+}
+
+static char *put_comm(char *at, uint32_t number)
+{
+    struct sl_nccl_comm comm;
+
+    if (sl_nccl_plugin_comm(number, &comm))
+        return at;
+    at = sl_json_hex(SL_JSON_LITERAL(at, ",\"Comm\":\"0x"), comm.hash, 16);
+    *at++ = '"';
+    if (comm.name)
+        at = PUT_TEXT(at, "Comm name", comm.name);
+    if (comm.instance > 1)
+        at = PUT_U64(at, "Comm instance", comm.instance);
+    at = PUT_I64(at, "Comm ranks", comm.ranks);
+    return PUT_I64(at, "Comm rank", comm.rank);
+}
+
+/* Writes the members about a kernel's only call, as the program made it. */
+static char *put_call(char *at, const struct sl_nccl_event *e)
+{
+    static const char *const rooted[] = {"Broadcast", "Reduce", "Gather", "Scatter", NULL};
+    static const char *const messages[] = {"Send", "Recv", NULL};
+
+    at = PUT_U64(at, "NCCL count", e->count);
+    at = PUT_TEXT(at, "NCCL dtype", e->dtype);
+    if (sl_nccl_is_one_of(e->func, rooted) && e->root >= 0)
+        at = PUT_I64(at, "NCCL root", e->root);
+    if (sl_nccl_is_one_of(e->func, messages) && e->root >= 0)
+        at = PUT_I64(at, "NCCL peer", e->root);
+    return at;
+}
+
+size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w)
+{
+    const struct sl_nccl_event *e = &w->first;
+    int is_only = w->calls == 1;
+    char *at = to;
+
+    at = w->is_mixed ? SL_JSON_LITERAL(at, ",\"NCCL call\":\"mixed\"")
+                     : PUT_TEXT(at, "NCCL call", e->func);
+    at = is_only ? put_call(at, e) : PUT_U64(at, "NCCL calls in kernel", w->calls);
+    at = PUT_U64(at, "NCCL bytes", w->bytes);
+    if (is_only && w->reduction)
+        at = PUT_TEXT(at, "Reduction", w->reduction);
+    if (is_only && w->tag)
+        at = PUT_U64(at, "NCCL user tag", w->tag);
+    if (is_only && e->algorithm)
+        at = PUT_TEXT(at, "Algorithm", e->algorithm);
+    if (is_only && e->protocol)
+        at = PUT_TEXT(at, "Protocol", e->protocol);
+    if (is_only && e->channels)
+        at = PUT_U64(at, "Channels", e->channels);
+    at = put_comm(at, w->comm);
+    return (size_t)(at - to);
+}

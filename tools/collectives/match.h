@@ -1,0 +1,56 @@
+/*
+ * match.h - the state while the parts of all ranks are matched.
+ *
+ * Used only by the files that make the summary. Threads, memory: see summary.h.
+ */
+#ifndef SL_COLLECTIVES_MATCH_H
+#define SL_COLLECTIVES_MATCH_H
+
+#include "align/calls.h"
+#include "collectives/summary.h"
+
+/* The numbers that a file has of a group. */
+struct sl_match_range {
+    uint32_t rank, source;
+    uint64_t least, most;
+};
+
+struct sl_match {
+    struct sl_summary *s;
+    struct sl_ranks *all;
+    struct sl_member *member;
+    size_t members;
+    int64_t *starts_ns;           /* room for the starts of a call */
+    struct sl_match_range *range; /* of the group at hand */
+    size_t ranges, range_slots;
+    int failed;
+};
+
+static inline const struct sl_rank_part *sl_match_part(const struct sl_match *w,
+                                                       const struct sl_member *m)
+{
+    return &w->all->file[m->source].part[m->item];
+}
+
+static inline int64_t sl_match_rank(const struct sl_match *w, const struct sl_member *m)
+{
+    return w->all->rank[m->rank].number;
+}
+
+/* Returns 1 if both ends are the same call, or the two ends of a message. */
+int sl_problems_one_call(const struct sl_rank_part *a, const struct sl_rank_part *b);
+
+/* Returns 1 if both ends have the same size and type of elements, where they must. */
+int sl_problems_one_size(const struct sl_rank_part *a, const struct sl_rank_part *b);
+
+/* Keeps a problem. `is_odd` tells the members of both sides; ranks of `absent` are odd too. */
+void sl_problems_add(struct sl_match *w, enum sl_problem_kind kind, const struct sl_member *call,
+                     size_t size, const uint8_t *is_odd, const uint32_t *absent, size_t absents);
+
+/* Compares the members of a call. Returns 1 if they agree; else names those that do as the fewest
+ * others do. */
+int sl_problems_check(struct sl_match *w, const struct sl_member *call, size_t size,
+                      enum sl_problem_kind kind,
+                      int (*agree)(const struct sl_rank_part *, const struct sl_rank_part *));
+
+#endif

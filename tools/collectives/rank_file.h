@@ -1,0 +1,54 @@
+/*
+ * rank_file.h - the state while the collectives of one file are read.
+ *
+ * Used only by the files whose names begin with rank_. Threads, memory: see ranks.h.
+ */
+#ifndef SL_COLLECTIVES_RANK_FILE_H
+#define SL_COLLECTIVES_RANK_FILE_H
+
+#include "base/store.h"
+#include "collectives/ranks.h"
+#include "read/row_collectives.h"
+
+#define SL_RANK_GROUPS_MOST (1 << 20)
+
+struct sl_rank_interval {
+    int64_t start_ns, end_ns;
+    uint8_t device;
+};
+
+struct sl_rank_step {
+    int64_t start_ns, end_ns;
+    uint64_t number;
+};
+
+/* Times are since the base of the file. */
+struct sl_rank_reading {
+    struct sl_ranks *all;
+    struct sl_rank_file *out;
+    struct sl_row_collectives *collectives;
+    struct sl_store store;
+    struct sl_map launch; /* time of the launch by correlation id, plus 1 */
+    /* The groups of this file. Their numbers differ between files, if one states the number of
+     * ranks of the job too late. Until the end of the file, sl_rank_part.group is an index in them.
+     */
+    struct sl_rank_group *group;
+    struct sl_rank_interval *compute; /* kernels that do not communicate */
+    struct sl_rank_step *step;
+    size_t groups, group_slots, part_slots, computes, compute_slots, steps, step_slots;
+    uint64_t invalid; /* events that could not be read */
+    int failed;       /* 0 or -ENOMEM */
+};
+
+/* Returns the index of a group of the file, which is added if it is new, or -1 if there is no
+ * memory. */
+int64_t sl_rank_groups_put(struct sl_rank_reading *r, uint32_t number, uint32_t description);
+
+/* Stores the ranks of the groups, and moves the groups of the file to those of all files. */
+void sl_rank_groups_end(struct sl_rank_reading *r);
+
+/* Finishes the parts, when all rows, the header and the groups are known. Parts whose times do not
+ * fit are left out. */
+void sl_rank_parts_end(struct sl_rank_reading *r);
+
+#endif
