@@ -208,10 +208,16 @@ static void check_members(struct sl_json *json, const char *text)
     assert(sl_json_visit(json, "", object, (size_t)length, NULL, NULL, &error) == 0);
 }
 
+static void take_node(void *user, const struct sl_event *ev)
+{
+    (void)user;
+    assert(ev->kind < SL_EV_KIND_COUNT);
+}
+
 static void read_all(void)
 {
     static struct sl_json *json;
-    struct sl_nccl_read_options opt = {.texts_bytes = 1 << 16};
+    struct sl_nccl_read_options opt = {.texts_bytes = 1 << 16, .sink = take_node};
     const struct sl_lane_record *record;
     struct sl_nccl_read *reader;
     uint64_t ns = 0, until;
@@ -223,10 +229,11 @@ static void read_all(void)
         abort();
     for (unsigned i = 0; i < sl_lanes_used(); i++) {
         while ((record = sl_lane_next(sl_lane_at(i)))) {
-            sl_nccl_read_record(reader, i, record, ns += 10);
+            sl_nccl_read_record(reader, i, record, ns += 10, 0);
             sl_lane_read(sl_lane_at(i), record);
         }
     }
+    sl_nccl_read_done(reader);
     for (until = ns, ns = 0; ns <= until; ns += 10) {
         for (unsigned i = 0; i < sl_lanes_used(); i++) {
             const struct sl_launch_about *about = sl_launches_find(opt.launches, i, ns);
