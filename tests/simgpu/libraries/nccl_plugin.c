@@ -271,11 +271,13 @@ static bool message(const struct sim_nccl_comm *comm, const struct sim_nccl_task
 
 /* ---- calls ---- */
 
+/* Only within CUDA's functions is it known which stream a default stream is. */
 bool sim_nccl_is_captured(void *handle)
 {
     struct sim_stream *stream;
 
-    return sim_stream_resolve(handle, &stream) == 0 && sim_stream_capturing(stream);
+    return (uintptr_t)handle > 2 && sim_stream_resolve(handle, &stream) == 0 &&
+           sim_stream_capturing(stream);
 }
 
 static void put_tag(struct descriptor *d, size_t at, const struct sim_nccl_task *task)
