@@ -197,6 +197,11 @@ def test_user_tag(tmp_path):
     assert tags.count(4711) == 2 and tags.count(None) == 18
 
 
+def test_default_stream(tmp_path):
+    run = go(tmp_path, "init", "default", "all", "sync", "destroy")
+    assert check(run, run.trace()) == len(run.truth_of("nccl")) > 14
+
+
 @pytest.mark.parametrize("options", [{"nccl": "2.25"}, {"SYNCLINE_NCCL": "off"}, {"NCCL_PROFILER_PLUGIN": "none"},
                                      {"NCCL_PROFILER_PLUGIN": "/nowhere/libmine.so"}])
 def test_plugin_is_not_loaded(tmp_path, options):

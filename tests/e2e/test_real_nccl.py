@@ -62,14 +62,17 @@ RENAMED = {"parent": "parentObj", "dtype": "datatype", "number": "seqNumber", "s
            "number_ce": "ceSeqNum", "sync": "syncStrategy"}
 
 
+LATER = {"tag"}  # members that old versions do not have
+
+
 def place_in(structure, path):
-    """Returns the offset of a member that abi.h calls `path`, or None if this version has no such part."""
+    """Returns the offset of a member that abi.h calls `path`, or None if this version has no such member."""
     members, place = structure[1], 0
     for name in path.split("."):
         camel = re.sub(r"_(\w)", lambda match: match[1].upper(), name)
         found = RENAMED.get(name, camel) if RENAMED.get(name, camel) in members else camel
         if found not in members:
-            return None if members is structure[1] else "missing"
+            return None if members is structure[1] or name in LATER else "missing"
         place += members[found][0]
         members = members[found][2] or {}
     return place

@@ -3,7 +3,7 @@ init (two communicators), destroy, all (each function once, outside of groups), 
 capture (all, into
 one graph for each device), replay (launches these graphs), fill (a memset), copy, split (two more communicators), both
 (these and the first in one group), abort (these), again (init, from the same id each time), tag (an AllReduce with a
-user tag), count=N (elements of the following calls), load=FILE (a
+user tag), default (the following calls use the default stream), count=N (elements of the following calls), load=FILE (a
 library), open and close (a window of syncline), fork (a child that makes collectives
 of its own communicators), sync."""
 import ctypes
@@ -187,6 +187,10 @@ def fork():
     assert os.waitpid(child, 0)[1] == 0
 
 
+def default():
+    streams[:] = [P(0), P(0)]
+
+
 def wait_for(*states):
     status = (ctypes.c_uint32 * 512)(2048)
     while syncline.sl_status(status) != 0 or status[2] not in states:
@@ -207,7 +211,7 @@ def main():
     global count
     setup()
     steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill, "split": split, "both": both, "abort": abort, "again": again, "tag": tag, "copy": copy,
-             "capture": capture, "replay": replay,
+             "capture": capture, "replay": replay, "default": default,
              "open": start, "close": stop}
     for step in sys.argv[1:]:
         if step.startswith("count="):

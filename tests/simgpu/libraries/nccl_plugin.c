@@ -271,12 +271,13 @@ static bool message(const struct sim_nccl_comm *comm, const struct sim_nccl_task
 
 /* ---- calls ---- */
 
-/* The legacy stream cannot be captured, and needs a context to be resolved. */
+/* Only within CUDA's functions is it known which stream a default stream is. */
 bool sim_nccl_is_captured(void *handle)
 {
     struct sim_stream *stream;
 
-    return handle && sim_stream_resolve(handle, &stream) == 0 && sim_stream_capturing(stream);
+    return (uintptr_t)handle > 2 && sim_stream_resolve(handle, &stream) == 0 &&
+           sim_stream_capturing(stream);
 }
 
 static void put_tag(struct descriptor *d, size_t at, const struct sim_nccl_task *task)
