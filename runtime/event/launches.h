@@ -31,6 +31,7 @@ enum sl_launch_what {
 /* The work of the kernels of a span. */
 struct sl_launch_about {
     uint32_t text;   /* interned JSON members; 0: not known */
+    uint32_t sizes;  /* bytes at the text's begin, about facts that PyTorch tells, too */
     uint32_t thread; /* the span's thread */
     uint32_t what;   /* enum sl_launch_what */
     uint64_t number; /* the collective's number; UINT64_MAX: none */

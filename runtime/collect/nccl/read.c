@@ -125,10 +125,10 @@ static void tell_nodes(const struct sl_nccl_read *r, const struct kernel *k, uin
 }
 
 /* Returns the number of the members about some work, or 0 if there is no room. */
-static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work)
+static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work, uint32_t *sizes)
 {
     char text[SL_NCCL_TEXT_MOST];
-    size_t length = sl_nccl_describe(text, work);
+    size_t length = sl_nccl_describe(text, work, sizes);
     uint32_t id = sl_intern_find(r->opt.names, text, length);
 
     if (!id && r->texts_used + length <= r->opt.texts_bytes) {
@@ -143,20 +143,21 @@ static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work)
 static void tell(struct sl_nccl_read *r, const struct kernel *k)
 {
     struct sl_nccl_work untagged = k->work;
-    uint32_t id;
+    uint32_t id, sizes = 0;
 
     if (!k->is_captured && (!k->about || k->about->thread != k->thread))
         return;
-    id = intern(r, &k->work);
+    id = intern(r, &k->work, &sizes);
     untagged.tag = 0;
     if (!id && k->work.tag)
-        id = intern(r, &untagged);
+        id = intern(r, &untagged, &sizes);
     r->lost += !id;
     if (k->is_captured && id)
         tell_nodes(r, k, id);
     if (!k->about || k->about->thread != k->thread)
         return;
     k->about->text = id;
+    k->about->sizes = sizes;
     k->about->number = k->work.calls == 1 && (k->work.first.record.parts == SL_NCCL_RECORD_COLL ||
                                               k->work.first.record.parts == SL_NCCL_RECORD_CE)
                            ? k->work.first.number
