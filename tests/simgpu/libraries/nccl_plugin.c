@@ -271,11 +271,12 @@ static bool message(const struct sim_nccl_comm *comm, const struct sim_nccl_task
 
 /* ---- calls ---- */
 
+/* The legacy stream cannot be captured, and needs a context to be resolved. */
 bool sim_nccl_is_captured(void *handle)
 {
     struct sim_stream *stream;
 
-    return sim_stream_resolve(handle, &stream) == 0 && sim_stream_capturing(stream);
+    return handle && sim_stream_resolve(handle, &stream) == 0 && sim_stream_capturing(stream);
 }
 
 static void put_tag(struct descriptor *d, size_t at, const struct sim_nccl_task *task)
