@@ -95,6 +95,7 @@ void sl_pipeline_ops_launch(struct sl_pipeline *p, const struct sl_event *call)
     ev.name = about->text;
     ev.u.collective.number = about->number;
     ev.u.collective.what = about->what;
+    ev.u.collective.sizes = about->sizes;
     sl_stats_add(SL_STAT_COLLECTIVES, 1);
     sl_outlet_push(p, &ev);
 }

@@ -97,16 +97,20 @@ static char *put_call(char *at, const struct sl_nccl_event *e)
     return at;
 }
 
-size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w)
+size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w, uint32_t *sizes)
 {
     const struct sl_nccl_event *e = &w->first;
     int is_only = w->calls == 1;
     char *at = to;
 
+    if (is_only)
+        at = put_call(at, e);
+    at = PUT_U64(at, "NCCL bytes", w->bytes);
+    *sizes = (uint32_t)(at - to);
     at = w->is_mixed ? SL_JSON_LITERAL(at, ",\"NCCL call\":\"mixed\"")
                      : PUT_TEXT(at, "NCCL call", e->func);
-    at = is_only ? put_call(at, e) : PUT_U64(at, "NCCL calls in kernel", w->calls);
-    at = PUT_U64(at, "NCCL bytes", w->bytes);
+    if (!is_only)
+        at = PUT_U64(at, "NCCL calls in kernel", w->calls);
     if (is_only && w->reduction)
         at = PUT_TEXT(at, "Reduction", w->reduction);
     if (is_only && w->tag)

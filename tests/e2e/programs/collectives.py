@@ -2,8 +2,9 @@
 init (two communicators), destroy, all (each function once, outside of groups), group (several functions in one group), pair (one function in a group),
 capture (all, into
 one graph for each device), replay (launches these graphs), fill (a memset), copy, split (two more communicators), both
-(these and the first in one group), abort (these), again (init, from the same id each time), tag (an AllReduce with a
-user tag), default (the following calls use the default stream), count=N (elements of the following calls), load=FILE (a
+(these and the first in one group), abort (these), again (init, from the same id each time), nonblocking (again, with
+communicators that do not block), tag (an AllReduce with a user tag), default (the following calls use the default
+stream), count=N (elements of the following calls), load=FILE (a
 library), open and close (a window of syncline), fork (a child that makes collectives
 of its own communicators), sync."""
 import ctypes
@@ -147,7 +148,7 @@ def abort():
         check(nccl.ncclCommAbort(comm))
 
 
-def again():
+def again(is_blocking=1):
     """Makes the two communicators from one id, also if there were communicators of this id before."""
     if not ids:
         ids.append(ctypes.create_string_buffer(128))
@@ -155,10 +156,12 @@ def again():
 
     class Id(ctypes.Structure):
         _fields_ = [("path", ctypes.c_char * 128)]
+    config = (ctypes.c_int32 * 32)()
+    config[4] = is_blocking
     for rank in range(2):
         on(rank)
         comms[rank:] = [P()]
-        check(nccl.ncclCommInitRank(ctypes.byref(comms[rank]), 2, Id.from_buffer(ids[0]), rank))
+        check(nccl.ncclCommInitRankConfig(ctypes.byref(comms[rank]), 2, Id.from_buffer(ids[0]), rank, config))
 
 
 def tag():
@@ -210,7 +213,7 @@ def stop():
 def main():
     global count
     setup()
-    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill, "split": split, "both": both, "abort": abort, "again": again, "tag": tag, "copy": copy,
+    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill, "split": split, "both": both, "abort": abort, "again": again, "nonblocking": lambda: again(0), "tag": tag, "copy": copy,
              "capture": capture, "replay": replay, "default": default,
              "open": start, "close": stop}
     for step in sys.argv[1:]:

@@ -353,6 +353,16 @@ void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, 
     }
 }
 
+void *sim_nccl_group(void)
+{
+    return group_handle;
+}
+
+void sim_nccl_set_group(void *group)
+{
+    group_handle = group;
+}
+
 void sim_nccl_tell_group_end(void)
 {
     if (!in_group) {
