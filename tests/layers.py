@@ -61,8 +61,9 @@ RULES = {
 EXCEPTIONS = {
     # `doctor` must find the same CUPTI that a job would find, so it uses the same code.
     "tools/doctor/gpu.c": ["collect/cupti/api.h"],
-    # sl_range_push() and its siblings write the same records as the NVTX calls of a program.
-    "runtime/process/api.c": ["collect/nvtx/calls.h", "collect/nvtx/names.h"],
+    # sl_range_push() and its siblings write the same records as the NVTX calls of a program. sl_collectives() and
+    # sl_status() set and show a state of one source, at any time and on any thread.
+    "runtime/process/api.c": ["collect/nccl/level.h", "collect/nvtx/calls.h", "collect/nvtx/names.h"],
 }
 
 

@@ -125,7 +125,7 @@ void sl_pipeline_ops_create(struct sl_pipeline *p)
 
 void sl_pipeline_launches_create(struct sl_pipeline *p)
 {
-    if (p->opt.config->nccl != SL_NCCL_OFF && p->ranges && sl_launches_create(&p->launches) != 0)
+    if (p->ranges && sl_launches_create(&p->launches) != 0)
         sl_log(SL_LOG_WARN, "not enough memory for NCCL's collectives: their kernels do not show "
                             "them; lower SYNCLINE_MEMORY");
 }
