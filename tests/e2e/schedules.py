@@ -82,7 +82,8 @@ class Pipeline:
                         sent = done[i, phase, mb, need[1], need[0]]
                         begin = max(begin, sent + self.transfer)
                         if need[0] != s:
-                            self.messages[s].append((i, f"RECV_{way}", mb, chunk, min(free[s], sent), begin, at[s]))
+                            self.messages[s].append((i, f"RECV_{way}", mb, chunk, min(free[s], sent),
+                                                     sent + self.transfer, at[s]))
                     free[s] = begin + self.lengths[phase] + self.jitter()
                     self.phases[s].append((i, phase, mb, chunk, begin, free[s]))
                     done[i, phase, mb, chunk, s] = free[s]

@@ -20,6 +20,7 @@ enum list {
     TRANSFER,
     COMMUNICATION,
     COPY,
+    RECEIVE, /* the CPU is in a range that receives */
     LISTS
 };
 
@@ -34,7 +35,9 @@ int sl_bubble_has(const struct sl_bubble *b, const struct sl_pipeline *p, size_t
 {
     const struct sl_iteration *it = &p->iteration[iteration];
 
-    return b->is_partial ? it->end_ns > it->begin_ns : it->is_complete;
+    if (b->is_partial)
+        return it->end_ns > it->begin_ns;
+    return it->is_complete && (it->follows || !b->has_follower);
 }
 
 /* ---- what ran on a lane in a recording ---- */
@@ -81,9 +84,12 @@ static int fill(struct walk *w)
     for (size_t i = 0; i < w->lane->phases && rc == 0; i++) {
         const struct sl_phase *p = w->lane->phase[i].phase;
 
-        if (w->lane->phase[i].recording == w->recording && p->kernels &&
-            p->id.kind < SL_PHASE_COMPUTES)
+        if (w->lane->phase[i].recording != w->recording)
+            continue;
+        if (p->kernels && p->id.kind < SL_PHASE_COMPUTES)
             rc = sl_spans_add(&w->list[SPAN], p->begin_ns, p->done_ns);
+        if (p->id.kind == SL_PHASE_RECV_FORWARD || p->id.kind == SL_PHASE_RECV_BACKWARD)
+            rc = sl_spans_add(&w->list[RECEIVE], p->start_ns, p->end_ns);
     }
     for (int i = 0; i < LISTS; i++)
         sl_spans_merge(&w->list[i]);
@@ -135,7 +141,8 @@ static void walk_interval(struct walk *w, struct sl_stage_bubble *out, uint64_t 
     static const enum sl_part part_of[LISTS] = {[OTHER] = SL_PART_COMPUTE,
                                                 [TRANSFER] = SL_PART_TRANSFER,
                                                 [COMMUNICATION] = SL_PART_WAITING,
-                                                [COPY] = SL_PART_COPY};
+                                                [COPY] = SL_PART_COPY,
+                                                [RECEIVE] = SL_PART_WAITING};
     uint64_t ns = begin_ns > w->at_ns ? begin_ns : w->at_ns, until;
 
     for (; ns < end_ns; ns = until) {
@@ -301,6 +308,8 @@ int sl_bubble_make(struct sl_bubble *out, const struct sl_schedule *s, const str
     out->stage = calloc(p->stages + 1, sizeof(*out->stage));
     if (!out->stage)
         return -ENOMEM;
+    for (size_t i = 0; i < p->iterations; i++)
+        out->has_follower |= p->iteration[i].is_complete && p->iteration[i].follows;
     for (size_t i = 0; i < p->iterations; i++)
         out->measured += (size_t)sl_bubble_has(out, p, i);
     for (size_t i = 0; i < p->stages && rc == 0; i++)

@@ -5,7 +5,8 @@
  * The bubble of a stage is the time of an iteration in which no phase of work (F, B, W, optimizer)
  * runs on it: by span, from the first kernel of a phase to its last; by kernels, only while one
  * runs. The bubble by kernels is divided by what the device did instead (report/parts.h):
- * SL_PART_COMPUTE stands for kernels that belong to no phase.
+ * SL_PART_COMPUTE stands for kernels that belong to no phase, and SL_PART_WAITING also for idle
+ * time in which the CPU was in a range that receives.
  *
  * Threads: one owner. Memory: 150 bytes for each stage; while a lane is measured, 16 bytes for each
  * of its operations and phases.
@@ -42,6 +43,8 @@ struct sl_bubble {
     struct sl_stage_bubble *stage;
     struct sl_stage_bubble all; /* sums over the stages; the length too */
     size_t measured;            /* iterations */
+    int has_follower;           /* 1: a complete iteration begins where another one ends; others,
+                                   whose begin is less sure, are not measured */
     int is_partial;             /* 1: no iteration is complete, so what was recorded is measured */
     double mean_ns[SL_PHASE_COMPUTES]; /* of a phase of one chunk, by span */
     struct {
