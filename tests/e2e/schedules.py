@@ -108,8 +108,9 @@ class Pipeline:
         return rates, sum(rates) / self.p
 
 
-def rows_of(pipeline, s, *, name=None, is_kept=lambda phase: True, messages=True):
-    """Returns the rows of a stage. `name` renames ranges."""
+def rows_of(pipeline, s, *, name=None, is_kept=lambda phase: True, messages=True, described=None):
+    """Returns the rows of a stage. `name` renames ranges. `described`: the ranks of the stages, if messages have the
+    args of PyTorch instead of ranges."""
     name = name or (lambda phase, mb, chunk, i: "Optimizer" if phase == "O" else f"{phase}{mb}.{chunk}.{i}")
     rows, calls = [], iter(range(1, 10**7))
 
@@ -117,12 +118,12 @@ def rows_of(pipeline, s, *, name=None, is_kept=lambda phase: True, messages=True
         rows.append({"ph": "X", "cat": "user_annotation", "name": text, "pid": 1, "tid": 1, "ts": begin / 1000,
                      "dur": (end - begin) / 1000, "args": {}})
 
-    def put_kernel(text, launched, begin, end, stream):
+    def put_kernel(text, launched, begin, end, stream, **args):
         n = next(calls)
         rows.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
                      "ts": launched / 1000, "dur": 1, "args": {"correlation": n, "cbid": 211}})
         rows.append({"ph": "X", "cat": "kernel", "name": text, "pid": 0, "tid": stream, "ts": begin / 1000,
-                     "dur": (end - begin) / 1000, "args": {"correlation": n, "device": 0, "stream": stream, "context": 1}})
+                     "dur": (end - begin) / 1000, "args": {"correlation": n, "device": 0, "stream": stream, "context": 1, **args}})
 
     phases = pipeline.phases[s]
     for i, phase, mb, chunk, begin, end in phases:
@@ -139,8 +140,17 @@ def rows_of(pipeline, s, *, name=None, is_kept=lambda phase: True, messages=True
         before = phases[after - 1] if after else (0, "", 0, 0, phases[0][4] - 40_000, phases[0][4])
         at, length = before[4] - LAG, before[5] - before[4]
         place = at + int((.65 if way.startswith("SEND") else .82) * length)
-        put_range(f"{way}.{mb}.{chunk}.{i}", place, place + int(.1 * length))
-        put_kernel("ncclDevKernel_SendRecv", place + 200, begin, end, 20 if way.startswith("SEND") else 21)
+        args, is_send = {}, way.startswith("SEND")
+        if described:
+            to = (s + (1 if way in ("SEND_FORWARD", "RECV_BACKWARD") else -1)) % pipeline.p
+            source, target = (s, to) if is_send else (to, s)
+            args = {"Collective name": "send" if is_send else "recv", "In msg nelems": 64, "Out msg nelems": 64,
+                    "Group size": len(described), "dtype": "Float", "Process Group Name": "pp",
+                    "Process Group Description": "pp", "Process Group Ranks": str(described),
+                    "Src Rank": described[source], "Dst Rank": described[target]}
+        else:
+            put_range(f"{way}.{mb}.{chunk}.{i}", place, place + int(.1 * length))
+        put_kernel("ncclDevKernel_SendRecv", place + 200, begin, end, 20 if is_send else 21, **args)
     return rows
 
 

@@ -10,6 +10,7 @@ import pytest
 import harness
 import schedules
 from schedules import Pipeline
+from test_nsys import OLD, Database
 from test_report import breaches
 from test_tool import TOOL, one_line, run
 
@@ -242,6 +243,55 @@ def test_the_sample(tmp_path):
     assert re.search(r"4 stages, 8 micro-batches.*measured, by span +\d.*in theory, 1F1B +27\.\d %", done.stdout, re.DOTALL)
     xml.etree.ElementTree.parse(tmp_path / "my out" / "pipeline.svg")
     assert "class=\"pipeline\"" in (tmp_path / "my out" / "pipeline.html").read_text()
+
+
+def test_replicas_are_told_by_the_messages_that_pytorch_describes(tmp_path):
+    """Ranks 0 and 2 are a pipeline, and ranks 1 and 3. Their messages align the clocks, too."""
+    pipeline = Pipeline(schedules.one_f_one_b(2, 8), LENGTHS)
+    for rank in range(4):
+        rows = schedules.rows_of(pipeline, rank // 2, described=[rank % 2, rank % 2 + 2])
+        schedules.write(tmp_path / f"{rank}.pt.trace.json", rows, rank=rank, world=4, host=f"h{rank}",
+                        offset=CLOCKS["offset"][rank])
+    report = found(tmp_path)
+    assert report["stage_order"] == "pairs"
+    assert [[stage["rank"] for stage in p["stages"]] for p in report["pipelines"]] == [[0, 2], [1, 3]]
+    for only in report["pipelines"]:
+        clock, base = only["stages"][1]["clock"], only["stages"][0]["rank"]
+        assert clock["reference_rank"] == base and 0 < clock["error_ns"] < 25_000
+        offset = CLOCKS["offset"][base + 2] - CLOCKS["offset"][base]
+        assert clock["offset_ns"] == pytest.approx(offset, abs=clock["error_ns"])
+        assert only["bubble_by_span"] == pytest.approx(pipeline.bubble()[1], abs=.002)
+    assert not any("range" in note for note in report["notes"])
+
+
+def test_an_nsys_export_of_all_processes(tmp_path):
+    """One file of four processes with a device each; B is launched on autograd's threads."""
+    pipeline = SCHEDULES["zb-h1"]()
+    d = Database(tmp_path / "a.sqlite")
+    d.table("CUPTI_ACTIVITY_KIND_RUNTIME", OLD["RUNTIME"])
+    d.table("CUPTI_ACTIVITY_KIND_KERNEL", OLD["KERNEL"].format(green=""))
+    d.table("NVTX_EVENTS", "start end eventType text globalTid textId domainId")
+    for s in range(4):
+        rows = schedules.rows_of(pipeline, s)
+        kernels = {row["args"]["correlation"]: row["name"] for row in rows if row["cat"] == "kernel"}
+        process = 1 << 48 | (s + 1) << 24
+        for row in rows:
+            times = {"start": round(row["ts"] * 1000), "end": round((row["ts"] + row["dur"]) * 1000)}
+            n = row["args"].get("correlation")
+            if row["cat"] == "kernel":
+                d.add("CUPTI_ACTIVITY_KIND_KERNEL", **times, deviceId=s, contextId=1, correlationId=n,
+                      streamId=row["args"]["stream"], globalPid=process, demangledName=d.string(row["name"]))
+            elif row["cat"] == "cuda_runtime":
+                d.add("CUPTI_ACTIVITY_KIND_RUNTIME", **times, eventClass=0, correlationId=n, returnValue=0,
+                      globalTid=process | (s + 1) + 100 * kernels[n].endswith("_B"),
+                      nameId=d.string("cudaLaunchKernel_v7000"))
+            else:
+                d.add("NVTX_EVENTS", **times, eventType=59, textId=d.string(row["name"]), domainId=0,
+                      globalTid=process | (s + 1))
+    only, = found(d.done(), status=1)["pipelines"]  # a line says that the file has several processes
+    assert [stage["device"] for stage in only["stages"]] == [0, 1, 2, 3]
+    assert only["bubble_by_span"] == pytest.approx(pipeline.bubble()[1], abs=1e-6)
+    assert only["sums"]["B"]["count"] == 2 * 4 * 8 and only["guessed"] == 0
 
 
 # ---- a real job on the simulated GPU ----

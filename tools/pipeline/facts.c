@@ -171,20 +171,19 @@ static void add_fact(const struct need *n)
 
 /* ---- sends and receives that are described ---- */
 
-/* Returns the iteration of the pipeline in which an operation of a lane began, or SL_LANE_NONE. */
+/* Returns the complete iteration of the pipeline in which an operation of a lane began, or
+ * SL_LANE_NONE. The first receive of an iteration begins before its first phase. */
 static uint32_t iteration_at(const struct sl_schedule *s, const struct sl_lane *lane, int64_t ns)
 {
     const struct sl_pipeline *p = &s->pipeline[lane->pipeline];
-    uint32_t at = SL_LANE_NONE;
 
     for (uint32_t i = 0; i < p->iterations; i++) {
         const struct sl_lane_iteration *it = sl_schedule_of(s, p, i, lane->stage);
 
-        if (!it || it->begin_ns > ns)
-            continue;
-        at = p->iteration[i].is_complete && ns < it->end_ns ? i : SL_LANE_NONE;
+        if (it && ns < it->end_ns)
+            return p->iteration[i].is_complete ? i : SL_LANE_NONE;
     }
-    return at;
+    return SL_LANE_NONE;
 }
 
 static size_t collect_pairs(const struct sl_schedule *s, struct sl_member *member)

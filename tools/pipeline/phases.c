@@ -197,6 +197,7 @@ static void join_same(struct sl_phases *p)
 struct thread {
     uint32_t number;
     size_t first, end; /* its ranges */
+    uint8_t device;    /* of the first kernel that it launched; SL_DEVICE_NONE: none */
 };
 
 struct search {
@@ -215,7 +216,20 @@ static void list_threads(struct search *s)
     for (size_t i = 0, end; i < p->count && s->threads < THREADS_MOST; i = end) {
         for (end = i; end < p->count && p->phase[end].thread == p->phase[i].thread; end++)
             ;
-        s->thread[s->threads++] = (struct thread){p->phase[i].thread, i, end};
+        s->thread[s->threads++] = (struct thread){p->phase[i].thread, i, end, SL_DEVICE_NONE};
+    }
+}
+
+/* A file may have several processes, each with a device of its own. */
+static void find_devices(struct search *s)
+{
+    for (size_t i = 0; i < s->r->ops; i++) {
+        const struct sl_report_op *op = &s->r->op[i];
+
+        for (size_t k = 0; op->launch && k < s->threads; k++)
+            if (s->thread[k].device == SL_DEVICE_NONE &&
+                s->thread[k].number == s->r->launch[op->launch - 1].thread)
+                s->thread[k].device = op->device;
     }
 }
 
@@ -294,14 +308,16 @@ static int has_forward(const struct sl_recording *r, int64_t number, uint32_t th
 }
 
 /* Returns the range of the thread that waits for the launching thread, or 0. */
-static uint32_t find_caller(struct search *s, uint32_t thread, uint64_t ns)
+static uint32_t find_caller(struct search *s, const struct sl_report_op *op, uint32_t thread,
+                            uint64_t ns)
 {
     const struct sl_report_sequence *sequence = NULL;
     uint32_t found[THREADS_MOST], at, only = 0;
     size_t open = 0, with = 0;
 
     for (size_t i = 0; i < s->threads; i++) {
-        if (s->thread[i].number == thread)
+        if (s->thread[i].number == thread ||
+            (s->thread[i].device != SL_DEVICE_NONE && s->thread[i].device != op->device))
             continue;
         at = find_on(s, &s->thread[i], ns);
         if (at)
@@ -330,7 +346,7 @@ static uint32_t range_of(struct search *s, const struct sl_report_op *op)
     for (size_t i = 0; i < s->threads && !at; i++)
         if (s->thread[i].number == l->thread)
             at = find_on(s, &s->thread[i], l->start_ns);
-    return at ? at : find_caller(s, l->thread, l->start_ns);
+    return at ? at : find_caller(s, op, l->thread, l->start_ns);
 }
 
 static void lengthen(struct sl_phase *p, const struct sl_report_op *op)
@@ -408,6 +424,7 @@ int sl_phases_make(struct sl_phases *out, const struct sl_recording *r, struct s
     nest(out);
     join_same(out);
     list_threads(&s);
+    find_devices(&s);
     for (size_t i = 0; i < r->ops; i++) {
         uint32_t at;
 

@@ -3,8 +3,8 @@
  *
  * A kernel belongs to the innermost range with a pattern that was open on the thread of its launch.
  * If none was, it belongs to that of the thread which waits for the launching thread, as in
- * autograd's backward pass: the only other thread with an open range, or that whose forward
- * operator has the sequence number of the operator around the launch.
+ * autograd's backward pass: the only other thread of the device with an open range, or that whose
+ * forward operator has the sequence number of the operator around the launch.
  *
  * The phase of a kernel of communication is one of communication, if there is one. Other kernels
  * belong to F, B, W or the optimizer; they also lengthen the phases around it. Of ranges of one

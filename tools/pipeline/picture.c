@@ -290,8 +290,8 @@ static void put_axis(const struct draw *d, int y)
     while (length_ns / step > TICKS)
         step *= length_ns / step > 5 * TICKS ? 10 : length_ns / step > 2 * TICKS ? 5 : 2;
     fprintf(d->f, "<g class=\"axis\" fill=\"#5a5f66\">");
-    for (double at = 0; at <= length_ns * 1.0001; at += step) {
-        double x = LEFT + WIDTH * at / length_ns;
+    for (int i = 0; i * step <= length_ns * 1.0001; i++) {
+        double at = i * step, x = LEFT + WIDTH * at / length_ns;
 
         fprintf(d->f,
                 "<path d=\"M%.2f %dv5\" stroke=\"#8a9099\"/><text x=\"%.2f\" y=\"%d\" "
