@@ -27,7 +27,7 @@ row = Table("collectives", options.json).row
 def body():
     """Returns the events of a file, as text. The collectives of the source have no description, because they are
     those of another number of ranks."""
-    path, events = options.folder / "body.json", 10000
+    path, events = options.folder / "body.json", 200000
     for _ in range(2):  # the first file tells the size of an event
         subprocess.run([sys.executable, BENCH / "big_trace.py", options.source, str(events), path], check=True)
         events = max(1, int(events * FILE_BYTES / path.stat().st_size))
