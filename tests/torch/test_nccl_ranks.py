@@ -25,8 +25,13 @@ COUNTED = {"AllReduce": "In msg nelems", "Broadcast": "In msg nelems", "Reduce":
 
 
 def kernels_of(trace) -> list[dict]:
-    found = [row for row in trace.of("kernel") if "ncclDevKernel" in row["name"]]
-    return [row["args"] for row in sorted(found, key=lambda row: (row["args"]["correlation"], row["ts"]))]
+    """Returns the args of NCCL's kernels. NCCL's sizes come from the launching call, because a kernel that PyTorch
+    describes has PyTorch's."""
+    calls = {row["args"]["correlation"]: row["args"] for row in trace.of("cuda_driver", "cuda_runtime")}
+    found = [row["args"] for row in sorted(trace.of("kernel"), key=lambda row: (row["args"]["correlation"], row["ts"]))
+             if "ncclDevKernel" in row["name"]]
+    return [{**{name: value for name, value in calls[args["correlation"]].items() if name.startswith("NCCL")}, **args}
+            for args in found]
 
 
 def check_kernel(args: dict, rank: int):
