@@ -7,10 +7,10 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import time
+
+from tool_cost import Cost, Table, least
 
 BENCH = pathlib.Path(__file__).parent
-ROUNDS = 3
 GB = 10**9
 
 options = argparse.ArgumentParser()
@@ -21,39 +21,7 @@ options.add_argument("--folder", type=pathlib.Path)
 options.add_argument("--hta", help="Python interpreter that has HTA")
 options.add_argument("--events", type=int)
 options = options.parse_args()
-
-
-class Cost:
-    """CPU time, wall time in s and peak memory in MB of one run."""
-
-    def __init__(self, command, output=subprocess.DEVNULL):
-        began = time.monotonic()
-        child = subprocess.Popen([str(word) for word in command], stdout=output, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(child.pid, 0)
-        self.wall = time.monotonic() - began
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode not in (0, 1):
-            sys.exit(f"report_bench: {' '.join(child.args)} failed with status {child.returncode}")
-        self.cpu = usage.ru_utime + usage.ru_stime
-        self.peak = usage.ru_maxrss * 1024 / 1e6
-
-
-def least(command, rounds=ROUNDS):
-    costs = [Cost(command) for _ in range(rounds)]
-    best = min(costs, key=lambda cost: cost.cpu)
-    best.wall = min(cost.wall for cost in costs)
-    return best
-
-
-def row(metric, value, unit, goal=None, at_least=False, against=None):
-    met = None if goal is None else value >= goal if at_least else value <= goal
-    mark = "" if goal is None else f"{'>=' if at_least else '<='} {goal:g}"
-    print(f"  {metric:46} {value:10.2f}  {unit:8} {mark:>8}  {'' if met is None else 'yes' if met else 'NO':4}"
-          f"  {against or ''}", flush=True)
-    if options.json:
-        with open(options.json, "a", encoding="utf-8") as f:
-            f.write(json.dumps({"bench": "report", "metric": metric, "value": round(value, 4), "unit": unit, "goal": goal,
-                                "met": met, "against": against}) + "\n")
+row = Table("report", options.json).row
 
 
 def costs(name, cost):

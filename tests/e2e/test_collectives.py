@@ -140,6 +140,19 @@ def test_numbers_of_nccl_match_without_seq_and_steps(tmp_path):
     assert (found["matched"], found["not_recorded"], found["problems"]) == (3, 2, [])
 
 
+def test_a_communicator_of_the_same_hash_is_another(tmp_path):
+    """Both number from 0. Rank 1 recorded only the second one."""
+    rows = [[], []]
+    for rank in (0, 1):
+        for instance in range(1 + rank, 3):
+            for n in range(2):
+                at = 10000 * instance + 1000 * n
+                rows[rank] += alone(10 * instance + n, at + 10, at + 30,
+                                    **by_nccl(number=n, rank=rank, **({"Comm instance": 2} if instance == 2 else {})))
+    found = collectives(*[write(tmp_path, rank, rows[rank], host_name="node") for rank in (0, 1)])
+    assert (found["matched"], found["not_recorded"], found["problems"]) == (2, 2, [])
+
+
 def test_pytorchs_number_comes_first(tmp_path):
     paths = [write(tmp_path, rank, nccl(1, 10, 20, number=7, **by_nccl(number=rank)), host_name="node")
              for rank in (0, 1)]

@@ -63,10 +63,16 @@ def lines_of(path):
 
 
 def nccl_kernels(trace):
-    """Returns the kernels of NCCL in the order of their launches. Kernels of a replay have one launch."""
-    begins = {e["args"]["correlation"]: e["ts"] for e in trace.cpu}
-    found = [e for e in trace.kernels if e["name"].startswith(("ncclDevKernel", "ncclSymkDevKernel"))]
-    return sorted(found, key=lambda e: (begins[e["args"]["correlation"]], e["ts"]))
+    """Returns the kernels of NCCL in the order of their launches. Kernels of a replay have one launch. A kernel that
+    PyTorch describes gets NCCL's sizes from the call that launched it."""
+    calls = {e["args"]["correlation"]: e for e in trace.cpu}
+    found = []
+    for e in trace.kernels:
+        if e["name"].startswith(("ncclDevKernel", "ncclSymkDevKernel")):
+            call = calls[e["args"]["correlation"]]
+            sizes = {name: value for name, value in call["args"].items() if name.startswith("NCCL")}
+            found.append((call["ts"], e["ts"], {**e, "args": {**sizes, **e["args"]}}))
+    return [e for _, _, e in sorted(found, key=lambda row: row[:2])]
 
 
 def check_kernel(trace, kernel, call, rank):
@@ -75,9 +81,11 @@ def check_kernel(trace, kernel, call, rank):
     assert args.get("NCCL call") in call["what"], f"{what} says it is {args.get('NCCL call')}"
     for key, name in (("count", "NCCL count"), ("dtype", "NCCL dtype"), ("root", "NCCL root"), ("peer", "NCCL peer"),
                       ("calls", "NCCL calls in kernel")):
-        if key in call and not (key == "peer" and args["Comm ranks"] == 2):  # a communicator of two has ranks 0, 1
+        # The kernel of a replay may have PyTorch's sizes in place of NCCL's. A communicator of two has ranks 0, 1.
+        if key in call and (name in args or "is_replayed" not in call) and not (
+                key == "peer" and args["Comm ranks"] == 2):
             assert args.get(name) == call[key], f"{what}: {name} is {args.get(name)}, not {call[key]}"
-    if "calls" not in call and "count" in call:
+    if "calls" not in call and "count" in call and ("NCCL bytes" in args or "is_replayed" not in call):
         assert args["NCCL bytes"] == 4 * call["count"], f"{what}: {args['NCCL bytes']} bytes"
     assert call["before"] <= trace.begin_ns(kernel), f"{what} begins before its call"
     assert trace.end_ns(kernel) <= call["after"], f"{what} ends after it was waited for"
@@ -165,7 +173,7 @@ def the_command(machine, run, call):
 
 
 def check_graph(suite, ranks):
-    watched, traces = ranks.record("graph", CALLS), []
+    watched, traces = ranks.record("graph", {**CALLS, "SYNCLINE_GRAPH_EDGES": "1"}), []
     if not suite.check("graph: complete traces", lambda: traces.extend(ranks.traces(watched))):
         return
 

@@ -7,6 +7,7 @@ import subprocess
 import harness
 import pytest
 from conftest import JOBS
+from test_ops import UNDER
 from test_ranks import matched, per_rank
 
 # PyTorch's call -> NCCL's function. Calls that PyTorch makes of sends and receives have several.
@@ -24,8 +25,13 @@ COUNTED = {"AllReduce": "In msg nelems", "Broadcast": "In msg nelems", "Reduce":
 
 
 def kernels_of(trace) -> list[dict]:
-    found = [row for row in trace.of("kernel") if "ncclDevKernel" in row["name"]]
-    return [row["args"] for row in sorted(found, key=lambda row: (row["args"]["correlation"], row["ts"]))]
+    """Returns the args of NCCL's kernels. NCCL's sizes come from the launching call, because a kernel that PyTorch
+    describes has PyTorch's."""
+    calls = {row["args"]["correlation"]: row["args"] for row in trace.of("cuda_driver", "cuda_runtime")}
+    found = [row["args"] for row in sorted(trace.of("kernel"), key=lambda row: (row["args"]["correlation"], row["ts"]))
+             if "ncclDevKernel" in row["name"]]
+    return [{**{name: value for name, value in calls[args["correlation"]].items() if name.startswith("NCCL")}, **args}
+            for args in found]
 
 
 def check_kernel(args: dict, rank: int):
@@ -131,3 +137,27 @@ def test_a_killed_rank_leaves_the_others_whole_and_is_named(torch):
     assert done.returncode == 1 and "only a part of a file of rank 1 was read" in done.stdout
     # What the killed rank had not written yet is not missing, and the others are reported.
     assert "default_pg 0-2 all_reduce" in done.stdout and "do not agree" not in done.stdout
+
+
+@pytest.mark.full(seconds=12)
+def test_kernels_say_what_they_say_in_torch_profiler(torch):
+    """Every arg of a kernel that both files have is equal, except for times and ids of the run."""
+    of_a_run = {"External id", "correlation", "context", "queued"}
+    run = torch.ranks("calls", 2, nccl="calls", ops="full")
+    traces = per_rank(run, torch.tmp / "1")
+    theirs = torch.tmp / "theirs-%p.json"
+    assert torch.ranks("calls", 2, under=[UNDER, theirs, "shapes"], inject=False).status == 0
+    found = [json.loads(path.read_text()) for path in torch.tmp.glob("theirs-*.json")]
+    by_rank = {trace["distributedInfo"]["rank"]: trace["traceEvents"] for trace in found}
+    for rank, (_, trace) in enumerate(traces):
+        ours = kernels_of(trace)
+        its = sorted((e["args"] for e in by_rank[rank] if e.get("cat") == "kernel" and "ncclDevKernel" in e["name"]),
+                     key=lambda args: args["correlation"])
+        assert len(ours) == len(its)
+        compared = 0
+        for mine, want in zip(ours, its):
+            both = (mine.keys() & want.keys()) - of_a_run
+            # harness.Trace keeps the text of a number that is not whole.
+            assert {key: str(mine[key]) for key in both} == {key: str(want[key]) for key in both}
+            compared += "Collective name" in both
+        assert compared == len(ours) - 5  # Kineto does not describe the kernels of batches and coalesced calls

@@ -118,7 +118,7 @@ static int take_nccl(struct sl_rank_reading *r, const struct sl_trace_row *row)
         return 0;
     name = sl_message_name(part.type);
     part.call = sl_intern_put(r->all->names, name, strlen(name));
-    snprintf(text, sizeof(text), "comm 0x%016" PRIx64, group.comm);
+    snprintf(text, sizeof(text), "comm %.*s", (int)row->comm.size, row->comm.data);
     group.description = row->comm_name.size ? put_name(r, row->comm_name)
                                             : sl_intern_put(r->all->names, text, strlen(text));
     add_part(r, row, &part, &group);

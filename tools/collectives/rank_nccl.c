@@ -76,6 +76,17 @@ static uint64_t hash_of(struct sl_text text)
     return hash;
 }
 
+/* Returns what identifies a communicator. A program may create several of one hash, one after the
+ * other, and each counts its collectives from 0. */
+static uint64_t comm_of(const struct sl_trace_row *row)
+{
+    uint64_t hash = hash_of(row->comm);
+
+    return hash && row->comm_instance > 1
+               ? hash + (uint64_t)row->comm_instance * 0xbf58476d1ce4e5b9u
+               : hash;
+}
+
 static int32_t small(int64_t number)
 {
     return number >= 0 && number < NUMBER_MOST ? (int32_t)number : -1;
@@ -85,7 +96,7 @@ void sl_rank_nccl_add(const struct sl_trace_row *row, struct sl_rank_part *part)
 {
     int function = function_of(row->nccl_call);
 
-    part->comm = hash_of(row->comm);
+    part->comm = comm_of(row);
     if (function < 0 || !part->comm || part->numbered != SL_NUMBERED_BY_STEP ||
         row->nccl_number < 0 || row->has & SL_HAS_GRAPH)
         return;
@@ -119,7 +130,7 @@ int sl_rank_nccl_read(const struct sl_trace_row *row, struct sl_rank_part *part,
         .dtype = dtype_of(row->nccl_dtype),
         .is_nccl = 1,
         .is_shared = row->nccl_calls > 1 || functions[function].type == SL_COLLECTIVE_BATCH};
-    *group = (struct sl_rank_group){.comm = hash_of(row->comm), .ranks = (size_t)ranks};
+    *group = (struct sl_rank_group){.comm = comm_of(row), .ranks = (size_t)ranks};
     sl_rank_nccl_add(row, part);
     return 0;
 }

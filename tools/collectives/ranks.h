@@ -35,7 +35,7 @@ struct sl_rank_part {
     /* By PyTorch or NCCL; else, and of send and recv, 2 n + 1 in step n, 2 n between step n and the
      * step before, and 0 in a file without steps. */
     uint64_t number;
-    uint64_t comm;       /* hash of the communicator; 0: not known */
+    uint64_t comm;       /* identifies the communicator; 0: not known */
     uint32_t group;      /* index in sl_ranks.group */
     uint32_t call, line; /* intern ids; line 0: not known */
     int32_t peer;        /* of send and recv */
@@ -66,7 +66,7 @@ struct sl_rank_file {
 /* A group of ranks and its description, such as "default_pg"; or a communicator, if only NCCL
  * describes its collectives. */
 struct sl_rank_group {
-    uint64_t comm;        /* hash of the communicator; 0: a group of PyTorch */
+    uint64_t comm;        /* as in sl_rank_part; 0: a group of PyTorch */
     uint32_t number;      /* sl_collective.group, in the first file that has the group */
     uint32_t description; /* intern id; 0: none */
     size_t ranks;         /* number of ranks; 0: not known */

@@ -159,7 +159,8 @@ struct sl_trace_row {
     struct sl_text call, batch, group_description, root_rank, seq;
     /* What NCCL says about a kernel; texts without quotes. -1: not in the row; no flag in `has`. */
     struct sl_text nccl_call, nccl_dtype, comm, comm_name;
-    int64_t nccl_number, nccl_bytes, nccl_root, nccl_peer, nccl_calls, comm_ranks, comm_rank;
+    int64_t nccl_number, nccl_bytes, nccl_root, nccl_peer, nccl_calls, comm_ranks, comm_rank,
+        comm_instance;
 };
 
 /* Returns whether the row is a kernel, copy or memset. */

@@ -98,6 +98,7 @@ constexpr number_arg number_args[] = {
     {"External id", SL_HAS_EXTERNAL_ID, &sl_trace_row::external_id},
     {"Message size", SL_HAS_NO_FLAG, &sl_trace_row::message_size},
     {"stream flags", SL_HAS_STREAM_FLAGS, &sl_trace_row::stream_flags},
+    {"Comm instance", SL_HAS_NO_FLAG, &sl_trace_row::comm_instance},
     {"graph node id", SL_HAS_GRAPH_NODE, &sl_trace_row::graph_node},
     {"Fwd thread id", SL_HAS_FORWARD_THREAD, &sl_trace_row::forward_thread},
     {"In msg nelems", SL_HAS_IN_ELEMENTS, &sl_trace_row::in_elements},
