@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "collect/lane/lane.h"
+#include "collect/nccl/level.h"
 #include "collect/nccl/plugin.h"
 #include "must.h"
 #include "table.h"
@@ -228,17 +229,17 @@ static struct cost own(struct bench_table *t)
     plugin = ncclProfiler_v5;
     plugin.init_v5(&context, 1, &mask, NULL, 1, 2, 0, NULL);
     off = measure(all_reduce, 0);
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_enable(1);
     reduce = measure(all_reduce, RECORDS);
     send = measure(message, RECORDS);
-    sl_nccl_plugin_level((enum sl_nccl_level)(SL_NCCL_CALLS + 1));
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_set(SL_NCCL_CHANNELS);
+    sl_nccl_level_enable(1);
     channels = measure(channel, -1);
-    sl_nccl_plugin_level((enum sl_nccl_level)(SL_NCCL_CALLS + 2));
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_set(SL_NCCL_NETWORK);
+    sl_nccl_level_enable(1);
     network = measure(proxy_step, -1);
-    sl_nccl_plugin_level(SL_NCCL_CALLS);
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_set(SL_NCCL_CALLS);
+    sl_nccl_level_enable(1);
     bench_row(t, (struct bench_row){"own: AllReduce", reduce.ns, "ns", .goal = 500});
     bench_row(t, (struct bench_row){"own: AllReduce, p99", reduce.p99_ns, "ns", .goal = 1500});
     bench_row(t, (struct bench_row){"own: Send", send.ns, "ns", .goal = 300});
@@ -372,7 +373,7 @@ static struct cost measure_real(const char *library, const char *name)
         place[i] += (uintptr_t)base;
     make_structures();
     must(call_nccl(ncclProfilerPluginInit, nccl_comm, NULL) ? -EIO : 0, "ncclProfilerPluginInit");
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_enable(1);
     return measure(real_all_reduce, strcmp(name, "STATIC_PLUGIN") == 0 ? RECORDS : 0);
 }
 
@@ -517,7 +518,7 @@ int main(int argc, char **argv)
     measure_ticks();
     sample = need(malloc(SAMPLES * sizeof(*sample)));
     must(sl_lanes_init(16 << 20), "lanes");
-    sl_nccl_plugin_level(SL_NCCL_CALLS);
+    sl_nccl_level_set(SL_NCCL_CALLS);
     bench_begin(&t, "nccl", argc, argv);
     if (library)
         real(&t, library);

@@ -15,8 +15,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-WIDTH, BATCH = 1024, 64
-SLOW_S = 0.02  # the last rank's additional time to prepare a batch
+WIDTH, BATCH = 512, 64
+SLOW_S = 0.03  # the last rank's additional time to prepare a batch
 
 
 def batch_of(rank):
@@ -39,7 +39,7 @@ def main():
     torch.manual_seed(0)
     model = DistributedDataParallel(nn.Sequential(
         nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, 2 * WIDTH), nn.GELU(),
-        nn.Linear(2 * WIDTH, 1)).cuda(), bucket_cap_mb=8)
+        nn.Linear(2 * WIDTH, 1)).cuda(), bucket_cap_mb=2)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     for _ in range(options.steps):
         loss = model(batch_of(rank).cuda()).square().mean()

@@ -25,7 +25,7 @@ PIPELINE_RULE = ("all < pipeline < session < recorder < process, and only collec
 FRAMES = re.compile(r"runtime/collect/python/(frames|code_cache|layout|line_table|memory|text)\.")
 
 TOOLS = ["tools/args", "tools/print", "tools/read"]
-SUBCOMMANDS = ["check", "collectives", "convert", "ctl", "diff", "doctor", "edges", "open", "report"]
+SUBCOMMANDS = ["check", "collectives", "convert", "ctl", "diff", "doctor", "edges", "open", "pipeline", "report"]
 
 # Layer -> the other layers that this layer may include, and the rule as text.
 RULES = {
@@ -52,6 +52,8 @@ RULES = {
        for name in SUBCOMMANDS},
     "tools/diff": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", "tools/align", "tools/report"],
                    "a comparison is built on the store and the tables of a report"),
+    "tools/pipeline": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", "tools/align", "tools/report"],
+                       "pipelines are built on the store and the page of a report"),
     "tools": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", "tools/align", *(f"tools/{name}" for name in SUBCOMMANDS)],
               "a command includes its folder, the core and control"),
 }
@@ -61,8 +63,9 @@ RULES = {
 EXCEPTIONS = {
     # `doctor` must find the same CUPTI that a job would find, so it uses the same code.
     "tools/doctor/gpu.c": ["collect/cupti/api.h"],
-    # sl_range_push() and its siblings write the same records as the NVTX calls of a program.
-    "runtime/process/api.c": ["collect/nvtx/calls.h", "collect/nvtx/names.h"],
+    # sl_range_push() and its siblings write the same records as the NVTX calls of a program. sl_collectives() and
+    # sl_status() set and show a state of one source, at any time and on any thread.
+    "runtime/process/api.c": ["collect/nccl/level.h", "collect/nvtx/calls.h", "collect/nvtx/names.h"],
 }
 
 

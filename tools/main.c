@@ -11,8 +11,9 @@
 #include "print/safe_stream.h"
 
 static const struct sl_command *const commands[] = {
-    &sl_cmd_check, &sl_cmd_collectives, &sl_cmd_convert, &sl_cmd_diff,   &sl_cmd_doctor,
-    &sl_cmd_edges, &sl_cmd_open,        &sl_cmd_recover, &sl_cmd_report, &sl_cmd_run};
+    &sl_cmd_check,   &sl_cmd_collectives, &sl_cmd_convert, &sl_cmd_diff,
+    &sl_cmd_doctor,  &sl_cmd_edges,       &sl_cmd_open,    &sl_cmd_pipeline,
+    &sl_cmd_recover, &sl_cmd_report,      &sl_cmd_run};
 
 #define COMMAND_COUNT ((int)(sizeof(commands) / sizeof(commands[0])))
 

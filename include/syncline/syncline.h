@@ -42,6 +42,22 @@ enum sl_state {
     SL_STATE_DRAINING = 4,  /* the window is over, and its last records are being written */
 };
 
+/* What is recorded about NCCL's collectives (SYNCLINE_NCCL). */
+enum sl_collectives_level {
+    SL_COLLECTIVES_OFF = 0,   /* NCCL is asked for nothing */
+    SL_COLLECTIVES_CALLS = 1, /* NCCL's calls, and what each of its kernels does */
+};
+
+/* A copy of NCCL that has loaded syncline's profiler plugin. */
+struct sl_status_nccl {
+    int32_t version;    /* such as 22809; 0 if it is not known */
+    int32_t level;      /* enum sl_collectives_level: what windows record of this copy */
+    uint32_t mask;      /* the events that this copy sends now, a set of NCCL's ncclProfile*
+                         * bits; 0 outside windows */
+    int32_t is_foreign; /* 1: the mask was not set by syncline. NCCL's RAS client can set it (2.31
+                         * and later). Events that the level does not have are ignored. */
+};
+
 /* Set `size` to sizeof(struct sl_status) before the call. A newer library fills only the fields
  * that lie within `size`. */
 struct sl_status {
@@ -56,6 +72,9 @@ struct sl_status {
     uint64_t memory_bytes;      /* bytes of host memory for events and CUPTI buffers */
     char last_file[1024];       /* path of the last complete trace; "" if there is none */
     char reason[256];           /* why the profiler is passive; "" if the profiler is not passive */
+    int32_t collectives;        /* enum sl_collectives_level: the level asked for */
+    uint32_t nccl_count;        /* number of entries of `nccl` */
+    struct sl_status_nccl nccl[8];
 };
 
 #ifdef SL_BUILDING_LIBRARY
@@ -66,6 +85,7 @@ int sl_start(void);
 int sl_stop(void);
 int sl_status(struct sl_status *status);
 int sl_dump(void);
+int sl_collectives(int level);
 int sl_hand_over(void);
 int sl_take_back(void);
 int sl_step(void);
@@ -156,6 +176,21 @@ static inline int sl_dump(void)
 {
     int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_dump");
     return fn ? fn() : -EAGAIN;
+}
+
+/*
+ * Sets what windows record about NCCL's collectives, in place of SYNCLINE_NCCL. `level` is an
+ * enum sl_collectives_level. A window that is open changes at once. This call opens no window.
+ * NCCL looks for a profiler plugin when it creates its first communicator. If the level was `off`
+ * until then, NCCL has not loaded syncline's plugin, and later levels record nothing; sl_status()
+ * then lists no copy of NCCL.
+ *
+ * Returns 0; -EINVAL if there is no such level; -ENODEV and -EAGAIN as for sl_start().
+ */
+static inline int sl_collectives(int level)
+{
+    int (*fn)(int) = __extension__(int (*)(int)) sl_find_("sl_collectives");
+    return fn ? fn(level) : -EAGAIN;
 }
 
 /*

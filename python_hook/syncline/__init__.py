@@ -27,10 +27,13 @@ for _name in [name for name in sys.modules if name.startswith("_syncline.")]:
 
 from . import _library  # noqa: E402
 
-__all__ = ["dump", "mark", "range", "start", "status", "step", "stop"]
+__all__ = ["collectives", "dump", "mark", "range", "start", "status", "step", "stop"]
 
 # names of the states of sl_status(), in their order
 _STATES = ("passive", "armed", "lead-in", "recording", "draining")
+
+# names of enum sl_collectives_level, in their order
+_LEVELS = ("off", "calls")
 
 # co_flags of a generator, a coroutine, an asynchronous generator
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
@@ -193,10 +196,57 @@ def dump():
     return _call("sl_dump") == 0
 
 
+def _level(number):
+    return _LEVELS[number] if 0 <= number < len(_LEVELS) else str(number)
+
+
+class collectives:
+    """Sets what windows record about NCCL's collectives, in place of SYNCLINE_NCCL: "off" or
+    "calls". A window that is open changes at once. No window is opened. The result is true if the
+    level was set. As a context manager it sets the former level at the end:
+
+        with syncline.collectives("off"):
+            ...
+
+    If the level was "off" when NCCL created its first communicator, NCCL has not loaded syncline's
+    plugin, and later levels record nothing; status()["nccl"] is then empty.
+    """
+
+    def __new__(cls, level):
+        self = super().__new__(cls)
+        found = None if _is_compiling() else _library.status()
+        self._before = None if found is None else found.collectives
+        self._is_set = self._set(_LEVELS.index(level) if level in _LEVELS else -1)
+        return self
+
+    @staticmethod
+    def _set(number):
+        return _call("sl_collectives", number) == 0
+
+    def __bool__(self):
+        return self._is_set
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        if self._is_set and self._before is not None:
+            self._set(self._before)
+        return False
+
+
+def _version(number):
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+
 def status():
     """Returns the profiler's state as a dictionary, or None if the profiler is not loaded.
 
-    "state" is one of "passive" (with a "reason"), "armed", "lead-in", "recording", "draining"."""
+    "state" is one of "passive" (with a "reason"), "armed", "lead-in", "recording", "draining".
+    "collectives" is the level asked for. "nccl" has, for each copy of NCCL that has loaded
+    syncline's plugin, its "version", the "level" of its windows, NCCL's event "mask" now (0 outside
+    windows), and whether it "is_foreign", which means that the mask was not set by syncline but,
+    for example, by NCCL's RAS client."""
     found = _library.status()
     if found is None:
         return None
@@ -209,4 +259,8 @@ def status():
             "dropped": found.dropped,
             "memory_bytes": found.memory_bytes,
             "last_file": os.fsdecode(found.last_file),
-            "reason": found.reason.decode("utf-8", "replace")}
+            "reason": found.reason.decode("utf-8", "replace"),
+            "collectives": _level(found.collectives),
+            "nccl": [{"version": _version(one.version), "level": _level(one.level),
+                      "mask": one.mask, "is_foreign": bool(one.is_foreign)}
+                     for one in found.nccl[:found.nccl_count]]}

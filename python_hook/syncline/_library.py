@@ -95,12 +95,18 @@ def status():
         return None
     import ctypes
 
+    class Nccl(ctypes.Structure):
+        _fields_ = [("version", ctypes.c_int32), ("level", ctypes.c_int32),
+                    ("mask", ctypes.c_uint32), ("is_foreign", ctypes.c_int32)]
+
     class Status(ctypes.Structure):
         _fields_ = [("size", ctypes.c_size_t), ("state", ctypes.c_int32),
                     ("window", ctypes.c_uint32), ("windows_completed", ctypes.c_uint64),
                     ("records", ctypes.c_uint64), ("events_written", ctypes.c_uint64),
                     ("dropped", ctypes.c_uint64), ("memory_bytes", ctypes.c_uint64),
-                    ("last_file", ctypes.c_char * 1024), ("reason", ctypes.c_char * 256)]
+                    ("last_file", ctypes.c_char * 1024), ("reason", ctypes.c_char * 256),
+                    ("collectives", ctypes.c_int32), ("nccl_count", ctypes.c_uint32),
+                    ("nccl", Nccl * 8)]
 
     answer = Status(size=ctypes.sizeof(Status))
     return answer if ask(ctypes.byref(answer)) == 0 else None

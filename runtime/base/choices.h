@@ -33,6 +33,8 @@ enum sl_torch_ops_mode {
 enum sl_nccl_level {
     SL_NCCL_OFF,
     SL_NCCL_CALLS, /* calls, launches, and the collectives and messages in each launched kernel */
+    SL_NCCL_CHANNELS, /* also the channels of each kernel */
+    SL_NCCL_NETWORK,  /* also the work of the proxy threads, which send and receive */
 };
 
 /* Values of SYNCLINE_COLLECTIVES: which calls are printed and listed */

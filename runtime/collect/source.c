@@ -15,6 +15,7 @@
 #include "collect/cupti/graph_nodes.h"
 #include "collect/lane/lane_read.h"
 #include "collect/lane/step.h"
+#include "collect/nccl/level.h"
 #include "collect/nccl/load.h"
 #include "collect/nccl/plugin.h"
 #include "collect/nccl/ranges.h"
@@ -253,22 +254,24 @@ static void enable_python(const struct sl_source_setup *setup, int on)
 
 static void offer_nccl(const struct sl_source_setup *setup)
 {
-    if (setup->config->nccl != SL_NCCL_OFF)
+    (void)setup;
+    sl_nccl_level_watch();
+    if (sl_nccl_level_get() != SL_NCCL_OFF)
         sl_nccl_load_offer();
 }
 
 static void attach_nccl(const struct sl_source_setup *setup)
 {
-    sl_nccl_plugin_level(setup->config->nccl);
+    sl_nccl_level_set(setup->config->nccl);
     if (setup->records_at_once)
-        sl_nccl_plugin_enable(1);
+        sl_nccl_level_enable(1);
     offer_nccl(setup);
 }
 
 static void enable_nccl(const struct sl_source_setup *setup, int on)
 {
     (void)setup;
-    sl_nccl_plugin_enable(on);
+    sl_nccl_level_enable(on);
 }
 
 static int open_nccl(void **reader, const struct sl_source_reading *reading)
@@ -359,7 +362,7 @@ static const struct source sources[] = {
         .attach = attach_nccl,
         .rescan = offer_nccl,
         .enable = enable_nccl,
-        .stop = sl_nccl_plugin_stop,
+        .stop = sl_nccl_level_stop,
         .open = open_nccl,
         .close = close_nccl,
         .read = read_nccl,

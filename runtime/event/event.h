@@ -311,7 +311,7 @@ struct sl_event {
         struct {
             uint64_t number; /* UINT64_MAX: none */
             uint32_t what;   /* enum sl_launch_what (event/launches.h) */
-            uint32_t pad;
+            uint32_t sizes;  /* as in struct sl_launch_about */
         } collective;
         struct {
             uint32_t number;          /* number of the window in the process, from 1 */

@@ -6,7 +6,7 @@
  * of its thread that contains its start. Spans of a thread do not overlap.
  *
  * Threads: one owner. Memory: a mapping of fixed size, whose pages are touched as spans are added.
- * A thread keeps its newest spans.
+ * The newest spans are kept, of any number of threads: NCCL may start a thread for each launch.
  */
 #ifndef SL_LAUNCHES_H
 #define SL_LAUNCHES_H
@@ -14,8 +14,7 @@
 #include <stdint.h>
 
 enum {
-    SL_LAUNCHES_THREADS = 16, /* a power of two */
-    SL_LAUNCHES_SPANS = 4096, /* spans of a thread; a power of two */
+    SL_LAUNCHES_SPANS = 65536, /* spans of all threads; a power of two */
 };
 
 struct sl_launches;
@@ -31,6 +30,7 @@ enum sl_launch_what {
 /* The work of the kernels of a span. */
 struct sl_launch_about {
     uint32_t text;   /* interned JSON members; 0: not known */
+    uint32_t sizes;  /* bytes at the text's begin, about facts that PyTorch tells, too */
     uint32_t thread; /* the span's thread */
     uint32_t what;   /* enum sl_launch_what */
     uint64_t number; /* the collective's number; UINT64_MAX: none */
@@ -40,10 +40,9 @@ struct sl_launch_about {
 int sl_launches_create(struct sl_launches **out);
 void sl_launches_destroy(struct sl_launches *l); /* NULL is allowed */
 
-/* Adds a span, which begins after the thread's earlier spans. Returns the span, or NULL if too many
- * threads launch. The caller fills the returned struct, which stays valid until the thread has
- * added SL_LAUNCHES_SPANS further spans. If many other threads add spans, it becomes a span of
- * another thread earlier. */
+/* Adds a span, which begins after the thread's earlier spans. Spans are added in the order of their
+ * ends. Returns the span, or NULL if `thread` is 0. The caller fills the returned struct, which
+ * stays valid until SL_LAUNCHES_SPANS further spans were added. */
 struct sl_launch_about *sl_launches_add(struct sl_launches *l, uint32_t thread, uint64_t start_ns,
                                         uint64_t end_ns);
 

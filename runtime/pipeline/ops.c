@@ -95,6 +95,7 @@ void sl_pipeline_ops_launch(struct sl_pipeline *p, const struct sl_event *call)
     ev.name = about->text;
     ev.u.collective.number = about->number;
     ev.u.collective.what = about->what;
+    ev.u.collective.sizes = about->sizes;
     sl_stats_add(SL_STAT_COLLECTIVES, 1);
     sl_outlet_push(p, &ev);
 }
@@ -124,7 +125,7 @@ void sl_pipeline_ops_create(struct sl_pipeline *p)
 
 void sl_pipeline_launches_create(struct sl_pipeline *p)
 {
-    if (p->opt.config->nccl != SL_NCCL_OFF && p->ranges && sl_launches_create(&p->launches) != 0)
+    if (p->ranges && sl_launches_create(&p->launches) != 0)
         sl_log(SL_LOG_WARN, "not enough memory for NCCL's collectives: their kernels do not show "
                             "them; lower SYNCLINE_MEMORY");
 }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "collect/lane/lane.h"
+#include "collect/nccl/level.h"
 #include "collect/nvtx/calls.h"
 #include "collect/nvtx/names.h"
 #include "collect/source.h"
@@ -19,6 +20,12 @@
 #include "session/peer.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+#define SL_COLLECTIVES_MOST SL_COLLECTIVES_CALLS
+_Static_assert((int)SL_COLLECTIVES_CALLS == (int)SL_NCCL_CALLS, "levels are passed on unchanged");
+_Static_assert(sizeof(((struct sl_status *)0)->nccl) ==
+                   SL_NCCL_COPIES * sizeof(struct sl_status_nccl),
+               "the status has room for every copy of NCCL");
 
 /* Returns 0, -EAGAIN before the injection, or -ENODEV if the process is passive for good. */
 static int is_there(void)
@@ -61,6 +68,18 @@ EXPORT int sl_dump(void)
     int err = is_there();
 
     return err ? err : sl_recorder_request(sl_process.recorder, sl_window_renew);
+}
+
+EXPORT int sl_collectives(int level)
+{
+    int err = is_there();
+
+    if (err)
+        return err;
+    if (level < SL_COLLECTIVES_OFF || level > SL_COLLECTIVES_MOST)
+        return -EINVAL;
+    sl_nccl_level_set((enum sl_nccl_level)level);
+    return 0;
 }
 
 EXPORT int sl_hand_over(void)
@@ -216,6 +235,17 @@ static int32_t public_state(enum sl_window_state state)
     return SL_STATE_ARMED;
 }
 
+static void fill_nccl(struct sl_status *s)
+{
+    struct sl_nccl_copy copy[SL_NCCL_COPIES];
+
+    s->collectives = (int32_t)sl_nccl_level_get();
+    s->nccl_count = sl_nccl_level_copies(copy);
+    for (uint32_t i = 0; i < s->nccl_count; i++)
+        s->nccl[i] = (struct sl_status_nccl){copy[i].version, (int32_t)copy[i].level,
+                                             (uint32_t)copy[i].mask, copy[i].is_foreign};
+}
+
 static void fill_status(struct sl_status *s, int passive_now)
 {
     struct sl_recorder_status c;
@@ -223,6 +253,7 @@ static void fill_status(struct sl_status *s, int passive_now)
     s->records = sl_stats_get(SL_STAT_RECORDS);
     s->events_written = sl_stats_get(SL_STAT_EVENTS_WRITTEN);
     s->dropped = sl_process_dropped();
+    fill_nccl(s);
     /* A fork may have interrupted the writer while it published its last file. The child would wait
      * forever for the writer's next change. */
     if (sl_process.recorder && getpid() == sl_process.pid) {
@@ -256,7 +287,8 @@ EXPORT int sl_status(struct sl_status *out)
     fill_status(&full, err != 0);
     full.size = out->size;
     memcpy(out, &full, size);
-    if (size < sizeof(full) && size > offsetof(struct sl_status, last_file))
+    if (size < offsetof(struct sl_status, collectives) &&
+        size > offsetof(struct sl_status, last_file))
         ((char *)out)[size - 1] = '\0'; /* terminates a truncated text */
     return 0;
 }

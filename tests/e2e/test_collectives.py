@@ -48,11 +48,11 @@ def test_two_ranks_with_exact_numbers(tmp_path):
     found = collectives(*[write(tmp_path, rank, rows[rank], host_name="node") for rank in (0, 1)])
     (row,) = found["collectives"]
     assert row == {
-        "group": 0, "call": "all_reduce", "bytes_from": 512, "count": 3, "timed": 3, "shared": 0,
+        "group": 0, "call": "all_reduce", "bytes_from": 512, "count": 3, "timed": 3, "shared": 0, "sample": 1,
         "kernel_ns": 200000, "exposed_ns": 185000, "waiting_ns": 80000, "transfer_ns": 60000,
         "algorithm_gb_per_s": pytest.approx(0.05), "bus_gb_per_s": pytest.approx(0.05), "is_local": False,
         "together": 1, "last": [{"rank": 1, "count": 2}]}
-    assert found["groups"] == [{"description": "default_pg", "ranks": [0, 1], "is_timed": True}]
+    assert found["groups"] == [{"description": "default_pg", "ranks": [0, 1], "size": 2, "is_timed": True}]
     assert (found["matched"], found["problems"], found["absent_ranks"]) == (3, [], [])
     assert [clock["error_ns"] for clock in found["clocks"]] == [0, 0]
     out = run("collectives", tmp_path)[0]
@@ -107,6 +107,147 @@ def test_send_and_receive_by_pair_and_order(tmp_path):
              row["last"]) for row in found["collectives"]] == [
         ("send", 2, 2, 30000, 20000, 1, [{"rank": 1, "count": 1}])]
     assert found["collectives"][0]["bus_gb_per_s"] == pytest.approx(0.1)
+
+
+# ---- NCCL's own description ----
+
+def by_nccl(call="AllReduce", number=0, size=1000, comm=0xab, rank=0, ranks=2, **args):
+    """Returns the args that NCCL's profiler gives a kernel."""
+    args = {"NCCL call": call, "NCCL bytes": size, "NCCL dtype": "ncclFloat32", "NCCL number": number,
+            "Comm": f"0x{comm:016x}", "Comm ranks": ranks, "Comm rank": rank, **args}
+    return {key: value for key, value in args.items() if value is not None}
+
+
+def alone(correlation, start, end, stream=20, **args):
+    """Returns the rows of a kernel that only NCCL describes."""
+    rows = launch(correlation, start - 5, start, end, stream=stream, **args)
+    rows[1]["name"] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+    return rows
+
+
+def test_numbers_of_nccl_match_without_seq_and_steps(tmp_path):
+    """Rank 1 began to record two collectives later, so that the order alone would match others."""
+    rows = [[], []]
+    for rank in (0, 1):
+        for n in range(5 if rank == 0 else 3):
+            number = n + 2 * rank
+            at = 1000 * number + 10
+            rows[rank] += nccl(n + 1, at + 40 * rank, at + 60, **by_nccl(number=number, rank=rank))
+    found = collectives(*[write(tmp_path, rank, rows[rank], host_name="node") for rank in (0, 1)])
+    (row,) = found["collectives"]
+    assert (row["call"], row["count"], row["timed"], row["waiting_ns"], row["last"]) == (
+        "all_reduce", 5, 3, 120000, [{"rank": 1, "count": 3}])
+    assert (found["matched"], found["not_recorded"], found["problems"]) == (3, 2, [])
+
+
+def test_pytorchs_number_comes_first(tmp_path):
+    paths = [write(tmp_path, rank, nccl(1, 10, 20, number=7, **by_nccl(number=rank)), host_name="node")
+             for rank in (0, 1)]
+    assert collectives(*paths)["matched"] == 1
+
+
+@pytest.mark.parametrize("call, name, size, factor", [
+    ("AllReduce", "all_reduce", 4000, 1.5), ("AllGather", "all_gather", 16000, 0.75),
+    ("ReduceScatter", "reduce_scatter", 16000, 0.75), ("Broadcast", "broadcast", 4000, 1),
+    ("Reduce", "reduce", 4000, 1), ("AlltoAll", "all_to_all", 16000, 0.75), ("Gather", "gather", 16000, 0.75),
+    ("Scatter", "scatter", 16000, 0.75), ("Send", "send", 4000, 1), ("Recv", "recv", 4000, 1)])
+def test_size_of_each_function_of_nccl(tmp_path, call, name, size, factor):
+    """NCCL's count is that of one part. The kernel lasts 10 us."""
+    path = write(tmp_path, 1, alone(1, 10, 20, **by_nccl(call, size=4000, rank=1, ranks=4, **{"NCCL peer": 2})), 4)
+    found = collectives(path)
+    (row,) = found["collectives"]
+    assert (row["call"], row["bytes_from"]) == (name, 1 << size.bit_length() - 1)
+    assert row["algorithm_gb_per_s"] == pytest.approx(size / 10000)
+    assert row["bus_gb_per_s"] == pytest.approx(size / 10000 * factor)
+    assert found["groups"] == [{"description": "comm 0x00000000000000ab", "ranks": [1], "size": 4, "is_timed": True}]
+    assert "comm 0x00000000000000ab 1 of 4" in run("collectives", path)[0]
+
+
+def test_a_job_without_pytorch(tmp_path):
+    """Ranks 4 and 5 are 0 and 1 of the communicator. Rank 5 is late, and receives what rank 4 sends."""
+    paths = []
+    for rank in (4, 5):
+        comm = {"rank": rank - 4, "Comm name": "tp"}
+        rows = [row for n in range(3)
+                for row in alone(n + 1, 1000 * n + 10 + 30 * (rank == 5), 1000 * n + 60, **by_nccl(number=n, **comm))]
+        rows += alone(9, 5000, 5010, **by_nccl("Send" if rank == 4 else "Recv", None, 500, **comm,
+                                               **{"NCCL peer": 5 - rank}))
+        rows += alone(10, 6000, 6010, **by_nccl("mixed", None, 3000, **comm, **{"NCCL calls in kernel": 2}))
+        paths.append(write(tmp_path, rank, rows, 8, host_name="node"))
+    found = collectives(*paths)
+    rows = {row["call"]: row for row in found["collectives"]}
+    assert (rows["all_reduce"]["timed"], rows["all_reduce"]["last"]) == (3, [{"rank": 5, "count": 3}])
+    assert (rows["send"]["timed"], rows["send"]["bytes_from"]) == (1, 256) and "recv" not in rows
+    assert rows["batch_isend_irecv"]["algorithm_gb_per_s"] is None and rows["batch_isend_irecv"]["shared"] == 2
+    assert found["groups"] == [{"description": "tp", "ranks": [4, 5], "size": 2, "is_timed": True}]
+    assert (found["matched"], found["problems"]) == (4, [])
+
+
+def test_desynchronised_functions_of_nccl(tmp_path):
+    """After two AllReduce, rank 3 called AllGather and the others AllReduce again. Each function has its own
+    numbers, so that no number is there twice."""
+    paths = []
+    for rank in range(4):
+        rows = []
+        for n in range(3):
+            odd = (rank, n) == (3, 2)
+            rows += nccl(n + 1, 1000 * n + 10, 1000 * n + 30, name="_allgather_base" if odd else "allreduce",
+                         ranks=range(4), source="train.py:12 odd" if odd else "train.py:10 step",
+                         **by_nccl("AllGather" if odd else "AllReduce", 0 if odd else n, rank=rank, ranks=4))
+        paths.append(write(tmp_path, rank, rows, 4, host_name="node"))
+    found = collectives(*paths, status=1)
+    (problem,) = found["problems"]
+    assert (problem["kind"], problem["numbered_by"], problem["number"], problem["step"]) == ("different_call", "NCCL", 2, None)
+    assert (problem["odd"]["ranks"], problem["odd"]["line"]) == ([3], "train.py:12 odd")
+    assert (problem["others"]["ranks"], problem["others"]["call"]) == ([0, 1, 2], "all_reduce")
+    assert ("NCCL's number 2: rank 3 called all_gather_into_tensor (train.py:12 odd), ranks 0-2 all_reduce "
+            "(train.py:10 step)") in run("collectives", *paths, status=1)[0]
+
+
+def test_windows_that_differ_are_no_desynchronisation(tmp_path):
+    """All ranks call AllReduce, AllGather, Broadcast in turn. Each recorded another part of them, and a record of
+    rank 0 was lost."""
+    calls, paths = [("AllReduce", n // 3) if n % 3 == 0 else ("AllGather", n // 3) if n % 3 == 1 else
+                    ("Broadcast", n // 3) for n in range(12)], []
+    for rank, window in enumerate([range(0, 9), range(2, 12), range(4, 10)]):
+        rows = [row for n in window if (rank, n) != (0, 5) for row in alone(
+            n + 1, 1000 * n + 10, 1000 * n + 30, **by_nccl(*calls[n], rank=rank, ranks=3))]
+        paths.append(write(tmp_path, rank, rows, 3, host_name="node"))
+    found = collectives(*paths)
+    assert (found["matched"], found["not_recorded"], found["problems"]) == (4, 8, [])
+
+
+def test_totals_of_a_sample_are_scaled(tmp_path):
+    """NCCL described every fourth collective. What PyTorch describes is whole."""
+    paths = []
+    for rank in (0, 1):
+        rows = [row for n in range(0, 8, 4) for row in alone(n + 1, 1000 * n + 10 + 20 * rank, 1000 * n + 40,
+                                                             **by_nccl(number=n, rank=rank))]
+        rows += nccl(99, 9000, 9010, number=1)
+        paths.append(write(tmp_path, rank, rows, host_name="node", syncline={"nccl_sample": 4}))
+    found = collectives(*paths)
+    whole, sampled = sorted(found["collectives"], key=lambda row: row["sample"])
+    assert (whole["sample"], whole["count"], whole["kernel_ns"]) == (1, 1, 20000)
+    assert (sampled["sample"], sampled["count"], sampled["timed"]) == (4, 8, 8)
+    assert (sampled["kernel_ns"], sampled["waiting_ns"], sampled["transfer_ns"], sampled["exposed_ns"]) == (
+        320000, 160000, 80000, 320000)
+    assert sampled["last"] == [{"rank": 1, "count": 8}]
+    assert sampled["algorithm_gb_per_s"] == pytest.approx(0.1)
+    out = run("collectives", *paths)[0]
+    assert "      8S    8" in out and "S: a sample of these collectives" in out
+
+
+@pytest.mark.parametrize("args", [
+    {"NCCL call": "Nonsense"}, {"NCCL call": 7}, {"Comm": "ab"}, {"Comm": "0x00000000000000zz"}, {"Comm": None},
+    {"Comm ranks": 0}, {"Comm ranks": 2**40}, {"Comm ranks": None}, {"Comm rank": 2}, {"Comm rank": -1},
+    {"NCCL bytes": 2**63}, {"NCCL bytes": -5}, {"NCCL number": 2**64}, {"NCCL number": "x"}, {"NCCL dtype": 5},
+    {"NCCL root": 2**40}])
+def test_args_of_nccl_that_make_no_sense(tmp_path, args):
+    paths = [write(tmp_path, rank, alone(1, 10, 20, **{**by_nccl(rank=rank), **args}), host_name="node")
+             for rank in (0, 1)]
+    found = collectives(*paths)
+    assert sum(file["undescribed"] for file in found["files"]) + sum(
+        row["count"] * (2 if row["timed"] else 1) for row in found["collectives"]) == 2
 
 
 # ---- clocks ----
@@ -189,7 +330,7 @@ def test_a_desynchronised_rank_is_named_with_both_lines(tmp_path):
                  if (rank, n) == (3, 2) else args)
     found = collectives(*paths, status=1)
     assert found["problems"] == [{
-        "kind": "different_call", "group": 0, "number": 102, "step": None, "order": 0,
+        "kind": "different_call", "group": 0, "number": 102, "numbered_by": "Seq", "step": None, "order": 0,
         "odd": {"ranks": [3], "call": "all_gather_into_tensor", "line": "train.py:12 odd", "bytes": 1000, "dtype": "Float"},
         "others": {"ranks": [0, 1, 2], "call": "all_reduce", "line": "train.py:10 step", "bytes": 1000,
                    "dtype": "Float"}}]
@@ -350,5 +491,5 @@ def test_a_group_of_many_ranks_is_whole(tmp_path):
         trace = {**json.loads(paths[-1].read_text()), "distributedInfo": {**info, "rank": rank}}
         paths[-1].write_text(json.dumps(dict(sorted(trace.items(), key=lambda member: member[0] == "traceEvents"))))
     found = collectives(*paths)
-    assert found["groups"] == [{"description": "squares", "ranks": ranks, "is_timed": True}]
+    assert found["groups"] == [{"description": "squares", "ranks": ranks, "size": 40, "is_timed": True}]
     assert (found["matched"], found["not_recorded"]) == (1, 0)

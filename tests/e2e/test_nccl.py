@@ -191,6 +191,19 @@ def test_each_communicator_is_told_apart(tmp_path):
     assert seen == len(lines) and trace.counters["nccl_unjoined"] == trace.counters["nccl_odd_events"] == 0
 
 
+@pytest.mark.parametrize("nccl", ["2.27", "2.28"])
+def test_communicators_that_do_not_block(tmp_path, nccl):
+    """A thread of NCCL's launches the kernels. Calls, launches and collectives come from two threads."""
+    run = go(tmp_path, "nonblocking", "all", "pair", "count=77", "all", "destroy", nccl=nccl)
+    trace = run.trace()
+    if nccl == "2.28":
+        assert check(run, trace) == 2 * 18 + 2
+        return
+    for kernel in trace.of("kernel"):  # NCCL 2.27 reports collectives without their calls
+        line, args = truth_of(run, kernel), described(kernel)
+        assert args["Comm rank"] == line["rank"] and args["NCCL bytes"] >= line["count"] * line["size"]
+
+
 def test_user_tag(tmp_path):
     trace = go(tmp_path, "init", "tag", "all", nccl="2.31").trace()
     tags = [row["args"].get("NCCL user tag") for row in sorted(trace.of("kernel"), key=lambda row: row["start"])]

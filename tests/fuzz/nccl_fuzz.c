@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 
 #include "base/intern.h"
+#include "collect/nccl/level.h"
 #include "collect/nccl/plugin.h"
 #include "collect/nccl/read.h"
 #include "collect/nvtx/calls.h"
@@ -206,8 +207,8 @@ static void call(const uint8_t *b)
         break;
     case WINDOW:
         if (b[0] % THREADS == 0) { /* the recorder thread */
-            sl_nccl_plugin_level(b[2] % 8 ? SL_NCCL_CALLS : SL_NCCL_OFF);
-            sl_nccl_plugin_enable(b[1] % 8 != 0);
+            sl_nccl_level_set(b[2] % 8 ? SL_NCCL_CALLS : SL_NCCL_OFF);
+            sl_nccl_level_enable(b[1] % 8 != 0);
         }
         break;
     case RANGE:
@@ -303,8 +304,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     prepare();
     input.data = data;
     input.size = size;
-    sl_nccl_plugin_level(SL_NCCL_CALLS);
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_set(SL_NCCL_CALLS);
+    sl_nccl_level_enable(1);
     for (uintptr_t i = 0; i < THREADS; i++)
         if (pthread_create(&thread[i], NULL, run, (void *)i))
             abort();

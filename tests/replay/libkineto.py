@@ -49,7 +49,7 @@ OURS = {
     "gpu_memset": {"value", "graph id", "graph node id"},
     "cuda_sync": {"cuda_event_sync_id", "result", *RECORD_ELSEWHERE},
     **dict.fromkeys(CALLS, {"result", "wait_kind", "wait_ns", "wake_ns", "released_by",
-                            "wait_basis"}),
+                            "wait_basis", "sync_edges"}),
 }
 OPERATORS = {"External id", "Collective name", "dtype", "In msg nelems", "Out msg nelems",
              "Group size", "In split size", "Out split size", "Process Group Name",

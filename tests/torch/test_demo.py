@@ -42,6 +42,7 @@ def test_ddp(tmp_path):
     assert "2 files of ranks 0,1; the job has 2 ranks" in table
     rows = [line.split() for line in table.splitlines() if line.startswith("default_pg 0,1 all_reduce")]
     # The loss, and buckets of gradients.
-    assert {tuple(row[3:5]) for row in rows} >= {("4", "B"), ("16", "MiB")}
-    assert all(int(row[5]) >= 2 and int(row[6]) >= 1 for row in rows if row[4] == "MiB")
+    assert {tuple(row[3:5]) for row in rows} >= {("4", "B"), ("4", "MiB")}
+    # All are matched by NCCL's numbers, also outside of steps.
+    assert all(int(row[5]) == int(row[6]) >= 3 for row in rows) and "not timed" not in table
     assert "rank 1:" in table and list(tmp_path.iterdir()) == []

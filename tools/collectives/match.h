@@ -37,6 +37,19 @@ static inline int64_t sl_match_rank(const struct sl_match *w, const struct sl_me
     return w->all->rank[m->rank].number;
 }
 
+/* Returns the member's own rank, in the numbers of `peer` and `root`. */
+static inline int64_t sl_match_self(const struct sl_match *w, const struct sl_member *m)
+{
+    const struct sl_rank_part *part = sl_match_part(w, m);
+
+    return part->is_nccl ? part->self : sl_match_rank(w, m);
+}
+
+/* Names ranks that called different functions of NCCL after the same call. Their own numbers do not
+ * tell, because NCCL numbers each function alone. `is_whole` is 1 for members whose call all ranks
+ * made. */
+void sl_desync_find(struct sl_match *w, const uint8_t *is_whole);
+
 /* Returns 1 if both ends are the same call, or the two ends of a message. */
 int sl_problems_one_call(const struct sl_rank_part *a, const struct sl_rank_part *b);
 

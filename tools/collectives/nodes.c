@@ -38,10 +38,10 @@ static int is_group_between(const struct sl_ranks *all, int64_t local,
 {
     if (!group->rank)
         return 1; /* a group that is not known is listed */
-    for (size_t i = 1; i < group->ranks; i++)
+    for (size_t i = 1; i < group->known; i++)
         if (is_between(all, local, group->rank[0], group->rank[i]))
             return 1;
-    return 0;
+    return group->known < group->ranks; /* ranks without a file may be anywhere */
 }
 
 void sl_nodes_keep_between(struct sl_ranks *all)
@@ -55,7 +55,9 @@ void sl_nodes_keep_between(struct sl_ranks *all)
 
         for (size_t k = 0; k < file->parts; k++) {
             const struct sl_rank_part *part = &file->part[k];
-            int is_p2p = part->type == SL_COLLECTIVE_SEND || part->type == SL_COLLECTIVE_RECV;
+            /* A part that only NCCL describes names its peer by the number in the communicator. */
+            int is_p2p = !part->is_nccl &&
+                         (part->type == SL_COLLECTIVE_SEND || part->type == SL_COLLECTIVE_RECV);
 
             if (is_p2p ? is_between(all, local, rank, part->peer)
                        : is_group_between(all, local, &all->group[part->group]))

@@ -122,10 +122,11 @@ static void put_groups(FILE *f, const struct sl_ranks *all, const uint8_t *is_ba
         put_name(f, i ? ",\n  {\"description\": " : "\n  {\"description\": ",
                  sl_ranks_name(all, group->description));
         fputs(", \"ranks\": ", f);
-        for (size_t k = 0; k < group->ranks; k++)
+        for (size_t k = 0; k < group->known; k++)
             fprintf(f, "%s%" PRIu32, k ? ", " : "[", group->rank[k]);
-        fprintf(f, "%s, \"is_timed\": %s}", group->ranks ? "]" : "null",
-                is_bad[i] ? "false" : "true");
+        put_number(f, group->known ? "], \"size\": " : "null, \"size\": ", group->ranks != 0,
+                   group->ranks);
+        fprintf(f, ", \"is_timed\": %s}", is_bad[i] ? "false" : "true");
     }
 }
 
@@ -141,8 +142,8 @@ static void put_row(FILE *f, const struct sl_summary *s, const struct sl_summary
                row->bucket < 0 ? 0 : 1ull << row->bucket);
     fprintf(f,
             ", \"count\": %" PRIu64 ", \"timed\": %" PRIu64 ", \"shared\": %" PRIu64
-            ", \"kernel_ns\": %" PRIu64 ", \"exposed_ns\": %" PRIu64,
-            row->count, row->timed, row->shared, row->kernel_ns, row->exposed_ns);
+            ", \"sample\": %" PRIu64 ", \"kernel_ns\": %" PRIu64 ", \"exposed_ns\": %" PRIu64,
+            row->count, row->timed, row->shared, row->sample, row->kernel_ns, row->exposed_ns);
     put_number(f, ", \"waiting_ns\": ", row->timed != 0, row->waiting_ns);
     put_number(f, ", \"transfer_ns\": ", row->timed != 0, row->transfer_ns);
     put_real(f, ", \"algorithm_gb_per_s\": ", kind != 0, algorithm);
@@ -180,12 +181,16 @@ static void put_side(FILE *f, const struct sl_summary *s, const char *before, co
 
 static void put_problem(FILE *f, const struct sl_summary *s, const struct sl_summary_problem *p)
 {
+    static const char *const numbered_by[] = {
+        [SL_NUMBERED_BY_STEP] = "", [SL_NUMBERED_BY_SEQ] = "Seq", [SL_NUMBERED_BY_NCCL] = "NCCL"};
     const struct sl_rank_part *part = p->rest;
 
     fprintf(f, "{\"kind\": \"%s\", \"group\": %" PRIu32, sl_collectives_problem_name(p->kind),
             part->group);
-    put_number(f, ", \"number\": ", part->has_number, part->number);
-    put_number(f, ", \"step\": ", !part->has_number && part->number % 2, part->number / 2);
+    put_number(f, ", \"number\": ", part->numbered != SL_NUMBERED_BY_STEP, part->number);
+    put_name(f, ", \"numbered_by\": ", numbered_by[part->numbered]);
+    put_number(f, ", \"step\": ", part->numbered == SL_NUMBERED_BY_STEP && part->number % 2,
+               part->number / 2);
     fprintf(f, ", \"order\": %" PRIu32, p->order);
     put_side(f, s, ", \"odd\": ", p->rank, p->odds, p->odd);
     put_side(f, s, ", \"others\": ", p->rank + p->odds, p->rests, part);

@@ -13,6 +13,7 @@
 
 #define PROBLEMS_SHOWN 20
 #define RANGES_SHOWN   8
+#define NAME_SIZE      96
 
 static const char *const problem_names[SL_PROBLEM_KINDS] = {
     [SL_PROBLEM_CALL] = "different_call",
@@ -101,9 +102,22 @@ static struct ranges group_ranks(const struct sl_rank_group *group)
 {
     struct ranges r = {{0}, 0, 0, 0, 0, 0};
 
-    for (size_t i = 0; i < group->ranks; i++)
+    for (size_t i = 0; i < group->known; i++)
         put_rank(&r, group->rank[i]);
     return r;
+}
+
+/* Writes the description and the ranks of a group. */
+static void group_text(char *to, const struct sl_summary *s, const struct sl_rank_group *group)
+{
+    struct ranges ranks = group_ranks(group);
+    const char *description = sl_ranks_name(s->all, group->description);
+    char of[32] = "";
+
+    if (group->known < group->ranks)
+        snprintf(of, sizeof(of), " of %zu", group->ranks);
+    snprintf(to, NAME_SIZE, "%.24s%s%.32s%s", description, *description ? " " : "",
+             group->known ? range_text(&ranks) : "?", of);
 }
 
 static const char *plural(uint64_t count)
@@ -263,29 +277,16 @@ static void put_last(FILE *f, const struct sl_summary *s, const struct sl_summar
         fprintf(f, "%stogether: %" PRIu64, separator, row->together);
 }
 
-enum {
-    NAME_SIZE = 64
-};
-
-static void group_text(char *to, const struct sl_summary *s, const struct sl_summary_row *row)
-{
-    const struct sl_rank_group *group = &s->all->group[row->group];
-    struct ranges ranks = group_ranks(group);
-    const char *description = sl_ranks_name(s->all, group->description);
-
-    snprintf(to, NAME_SIZE, "%.24s%s%.32s", description, *description ? " " : "",
-             group->ranks ? range_text(&ranks) : "?");
-}
-
 static void put_row(FILE *f, const struct sl_summary *s, const struct sl_summary_row *row,
                     const int *width)
 {
     char name[NAME_SIZE], size[16];
 
-    group_text(name, s, row);
+    group_text(name, s, &s->all->group[row->group]);
     size_text(size, sizeof(size), row->bucket);
-    fprintf(f, "%-*s %-*.32s %7s %6" PRIu64 " %5" PRIu64, width[0], name, width[1],
-            sl_ranks_name(s->all, row->call), size, row->count, row->timed);
+    fprintf(f, "%-*s %-*.32s %7s %6" PRIu64 "%c%5" PRIu64, width[0], name, width[1],
+            sl_ranks_name(s->all, row->call), size, row->count, row->sample > 1 ? 'S' : ' ',
+            row->timed);
     put_bandwidth(f, s, row);
     put_span(f, 1, row->kernel_ns);
     put_span(f, row->timed != 0, row->waiting_ns);
@@ -297,7 +298,7 @@ static void put_row(FILE *f, const struct sl_summary *s, const struct sl_summary
 
 static void put_table(FILE *f, const struct sl_summary *s)
 {
-    int has_local = 0, has_shared = 0, width[2] = {5, 4};
+    int has_local = 0, has_shared = 0, has_sample = 0, width[2] = {5, 4};
 
     if (!s->rows)
         return;
@@ -305,7 +306,7 @@ static void put_table(FILE *f, const struct sl_summary *s)
         char name[NAME_SIZE];
         int size;
 
-        group_text(name, s, &s->row[i]);
+        group_text(name, s, &s->all->group[s->row[i].group]);
         size = (int)strlen(name);
         width[0] = size > width[0] ? size : width[0];
         size = (int)strnlen(sl_ranks_name(s->all, s->row[i].call), 32);
@@ -320,6 +321,7 @@ static void put_table(FILE *f, const struct sl_summary *s)
         put_row(f, s, &s->row[i], width);
         has_local |= sl_summary_bandwidth(s, &s->row[i], &algorithm, &bus) == 2;
         has_shared |= s->row[i].shared != 0;
+        has_sample |= s->row[i].sample > 1;
     }
     fputs("\nA size is the least of its row: the next power of two is in another row. Kernels, "
           "waiting and\nexposed are sums over all ranks.\n",
@@ -328,6 +330,10 @@ static void put_table(FILE *f, const struct sl_summary *s)
         fputs("L: local, from the kernels of each rank alone, which include waiting: the bandwidth "
               "is "
               "at least this.\n",
+              f);
+    if (has_sample)
+        fputs("S: a sample of these collectives was recorded (SYNCLINE_NCCL_SAMPLE). Counts and "
+              "lengths of time\nare scaled up to all.\n",
               f);
     if (has_shared)
         fputs("Kernels that several collectives share give no bandwidth.\n", f);
@@ -352,13 +358,14 @@ static void put_side(FILE *f, const struct sl_summary *s, const struct sl_rank_p
 
 static void put_place(FILE *f, const struct sl_summary *s, const struct sl_summary_problem *p)
 {
-    const struct sl_rank_group *group = &s->all->group[p->rest->group];
-    struct ranges ranks = group_ranks(group);
+    char name[NAME_SIZE];
 
-    fprintf(f, "group %s%s%s", sl_ranks_name(s->all, group->description),
-            group->description ? " " : "", group->ranks ? range_text(&ranks) : "?");
-    if (p->rest->has_number)
+    group_text(name, s, &s->all->group[p->rest->group]);
+    fprintf(f, "group %s", name);
+    if (p->rest->numbered == SL_NUMBERED_BY_SEQ)
         fprintf(f, ", number %" PRIu64, p->rest->number);
+    else if (p->rest->numbered == SL_NUMBERED_BY_NCCL)
+        fprintf(f, ", NCCL's number %" PRIu64, p->rest->number);
     else if (p->rest->number % 2)
         fprintf(f, ", step %" PRIu64 ", collective %" PRIu32, p->rest->number / 2, p->order + 1);
     else
@@ -424,7 +431,7 @@ void sl_collectives_print_text(FILE *f, const struct sl_summary *s)
             f,
             "\n%" PRIu64 " kernel%s of communication (%s) without a usable description are not "
             "in the table:\nrecord with torch.profiler of PyTorch 2.2 or later, or with syncline "
-            "and its operator recorder.\n",
+            "and its operator recorder or\nSYNCLINE_NCCL=calls.\n",
             undescribed, plural(undescribed), sl_format_span(span, ns));
     else if (!s->rows)
         fputs("no collectives\n", f);

@@ -55,13 +55,12 @@ static uint64_t device_of(const struct sl_trace_row *row)
                : UINT8_MAX;
 }
 
-static void take_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
-                      const struct sl_collective *coll)
+/* Adds a part with what every description of the kernel has. */
+static void add_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
+                     const struct sl_rank_part *about, const struct sl_rank_group *key)
 {
     struct sl_rank_file *out = r->out;
-    int64_t group = sl_rank_groups_put(r, coll->group, put_name(r, row->group_description));
-    const char *name =
-        sl_collective_call((struct sl_collective_text){row->collective.data, row->collective.size});
+    int64_t group = sl_rank_groups_put(r, key);
     struct sl_rank_part *part;
 
     part = group >= 0 ? sl_grow((void **)&out->part, &out->parts, &r->part_slots, sizeof(*part))
@@ -70,26 +69,60 @@ static void take_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
         r->failed = -ENOMEM;
         return;
     }
+    *part = *about;
     part->start_ns = row->ts_ns;
     part->end_ns = row->ts_ns + row->dur_ns;
     /* Until the end of the file: the correlation id. The row of the launch may come later. */
     part->launch_ns = row->has & SL_HAS_CORRELATION ? row->correlation : 0;
     part->kernel_ns = (uint64_t)row->dur_ns;
-    part->size = coll->message_bytes >= 0 ? (uint64_t)coll->message_bytes : SL_MESSAGE_UNKNOWN;
     part->group = (uint32_t)group;
-    part->call =
-        row->call.size ? put_name(r, row->call) : sl_intern_put(r->all->names, name, strlen(name));
     part->line = put_name(r, row->source);
-    part->peer = coll->peer;
-    part->root = root_of(row);
     part->kernels = 1;
-    part->type = (uint8_t)coll->type;
-    part->dtype = coll->dtype;
     part->device = (uint8_t)device_of(row);
+}
+
+static void take_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
+                      const struct sl_collective *coll)
+{
+    const char *name =
+        sl_collective_call((struct sl_collective_text){row->collective.data, row->collective.size});
+    struct sl_rank_group group = {.number = coll->group,
+                                  .description = put_name(r, row->group_description)};
+    struct sl_rank_part part = {
+        .size = coll->message_bytes >= 0 ? (uint64_t)coll->message_bytes : SL_MESSAGE_UNKNOWN,
+        .call = row->call.size ? put_name(r, row->call)
+                               : sl_intern_put(r->all->names, name, strlen(name)),
+        .peer = coll->peer,
+        .root = root_of(row),
+        .type = (uint8_t)coll->type,
+        .dtype = coll->dtype,
+        .is_shared = row->batch.size != 0 || coll->type == SL_COLLECTIVE_BATCH};
+
     /* A replay of a CUDA graph has the numbers of the capture, each time. */
-    part->has_number = !(row->has & SL_HAS_GRAPH) && !sl_message_is_p2p(coll->type) &&
-                       number_of(row->seq, &part->number) == 0;
-    part->is_shared = row->batch.size != 0 || coll->type == SL_COLLECTIVE_BATCH;
+    if (!(row->has & SL_HAS_GRAPH) && !sl_message_is_p2p(coll->type) &&
+        number_of(row->seq, &part.number) == 0)
+        part.numbered = SL_NUMBERED_BY_SEQ;
+    sl_rank_nccl_add(row, &part);
+    add_part(r, row, &part, &group);
+}
+
+/* Returns 1 if NCCL describes the kernel. */
+static int take_nccl(struct sl_rank_reading *r, const struct sl_trace_row *row)
+{
+    struct sl_rank_group group;
+    struct sl_rank_part part;
+    const char *name;
+    char text[32];
+
+    if (!row->nccl_call.size || sl_rank_nccl_read(row, &part, &group) != 0)
+        return 0;
+    name = sl_message_name(part.type);
+    part.call = sl_intern_put(r->all->names, name, strlen(name));
+    snprintf(text, sizeof(text), "comm 0x%016" PRIx64, group.comm);
+    group.description = row->comm_name.size ? put_name(r, row->comm_name)
+                                            : sl_intern_put(r->all->names, text, strlen(text));
+    add_part(r, row, &part, &group);
+    return 1;
 }
 
 static void take_kernel(struct sl_rank_reading *r, const struct sl_trace_row *row)
@@ -103,6 +136,8 @@ static void take_kernel(struct sl_rank_reading *r, const struct sl_trace_row *ro
         take_part(r, row, &coll);
         return;
     }
+    if (take_nccl(r, row))
+        return;
     if (sl_work_of_kernel(row->name.data, row->name.size) == SL_WORK_COMMUNICATION) {
         r->out->undescribed++;
         r->out->undescribed_ns += (uint64_t)row->dur_ns;

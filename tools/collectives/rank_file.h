@@ -41,11 +41,19 @@ struct sl_rank_reading {
 };
 
 /* Returns the index of a group of the file, which is added if it is new, or -1 if there is no
- * memory. */
-int64_t sl_rank_groups_put(struct sl_rank_reading *r, uint32_t number, uint32_t description);
+ * memory. Only `number`, `description`, `comm` and (of a communicator) `ranks` of `key` count. */
+int64_t sl_rank_groups_put(struct sl_rank_reading *r, const struct sl_rank_group *key);
 
 /* Stores the ranks of the groups, and moves the groups of the file to those of all files. */
 void sl_rank_groups_end(struct sl_rank_reading *r);
+
+/* Adds to a part that PyTorch describes what NCCL says about its kernel. */
+void sl_rank_nccl_add(const struct sl_trace_row *row, struct sl_rank_part *part);
+
+/* Describes a kernel by NCCL alone: sets *part, and *group without its description. Returns 0, or
+ * -EINVAL if the row does not say enough. */
+int sl_rank_nccl_read(const struct sl_trace_row *row, struct sl_rank_part *part,
+                      struct sl_rank_group *group);
 
 /* Finishes the parts, when all rows, the header and the groups are known. Parts whose times do not
  * fit are left out. */

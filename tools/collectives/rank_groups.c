@@ -10,20 +10,20 @@
 #include "collectives/rank_file.h"
 #include "read/grow.h"
 
-int64_t sl_rank_groups_put(struct sl_rank_reading *r, uint32_t number, uint32_t description)
+int64_t sl_rank_groups_put(struct sl_rank_reading *r, const struct sl_rank_group *key)
 {
     struct sl_rank_group *group;
 
     for (size_t i = 0; i < r->groups; i++)
-        if (r->group[i].number == number && r->group[i].description == description)
+        if (r->group[i].number == key->number && r->group[i].description == key->description &&
+            r->group[i].comm == key->comm)
             return (int64_t)i;
     if (r->groups == SL_RANK_GROUPS_MOST)
         return -1;
     group = sl_grow((void **)&r->group, &r->groups, &r->group_slots, sizeof(*group));
     if (!group)
         return -1;
-    group->number = number;
-    group->description = description;
+    *group = *key;
     return (int64_t)r->groups - 1;
 }
 
@@ -42,7 +42,7 @@ static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t
     for (size_t i = 0; i < r->groups; i++) {
         struct sl_rank_group *group = &r->group[i];
 
-        if (group->number != number || group->ranks)
+        if (group->number != number || group->ranks || group->comm)
             continue;
         group->rank = calloc(ranks + 1, sizeof(*group->rank));
         if (!group->rank) {
@@ -52,12 +52,14 @@ static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t
         for (size_t k = 0; k < ranks; k++)
             group->rank[k] = rank ? rank[k] : (uint32_t)k;
         qsort(group->rank, ranks, sizeof(*group->rank), ascending);
-        group->ranks = ranks;
+        group->ranks = group->known = ranks;
     }
 }
 
 static int is_one_group(const struct sl_rank_group *a, const struct sl_rank_group *b)
 {
+    if (a->comm || b->comm)
+        return a->comm == b->comm && a->ranks == b->ranks;
     return a->description == b->description && a->ranks == b->ranks &&
            (a->ranks ? memcmp(a->rank, b->rank, a->ranks * sizeof(*a->rank)) == 0
                      : a->number == b->number);

@@ -102,8 +102,8 @@ static int by_number(const void *a, const void *b)
 {
     const struct sl_rank_part *x = a, *y = b;
 
-    if (x->has_number != y->has_number)
-        return x->has_number - y->has_number;
+    if (x->numbered != y->numbered)
+        return x->numbered - y->numbered;
     if (x->group != y->group)
         return x->group < y->group ? -1 : 1;
     if (x->number != y->number)
@@ -124,8 +124,8 @@ static void join_parts(struct sl_rank_file *out)
         struct sl_rank_part *last = &out->part[kept];
         const struct sl_rank_part *next = &out->part[i];
 
-        if (!next->has_number || !last->has_number || next->group != last->group ||
-            next->number != last->number) {
+        if (next->numbered != SL_NUMBERED_BY_SEQ || last->numbered != SL_NUMBERED_BY_SEQ ||
+            next->group != last->group || next->number != last->number) {
             out->part[++kept] = *next;
             continue;
         }
@@ -157,9 +157,9 @@ void sl_rank_parts_end(struct sl_rank_reading *r)
             const struct sl_rank_group *group = &r->all->group[part.group];
             size_t place = (size_t)(-2 - part.root);
 
-            part.root = place < group->ranks ? (int32_t)group->rank[place] : -1;
+            part.root = place < group->known ? (int32_t)group->rank[place] : -1;
         }
-        if (!part.has_number)
+        if (part.numbered == SL_NUMBERED_BY_STEP)
             find_step(r, &part);
         if (__builtin_add_overflow(part.start_ns, out->header.base_ns, &part.start_ns) ||
             __builtin_add_overflow(part.end_ns, out->header.base_ns, &part.end_ns))

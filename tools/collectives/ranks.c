@@ -34,6 +34,38 @@ static int64_t rank_of(const struct sl_rank_file *file)
     return file->header.has_rank && file->header.rank >= 0 ? file->header.rank : -1;
 }
 
+/* Adds a rank to the known ranks of a communicator. Ranks come in ascending order. */
+static int add_known(struct sl_rank_group *group, uint32_t rank)
+{
+    uint32_t *more;
+
+    if (group->known && group->rank[group->known - 1] == rank)
+        return 0;
+    more = realloc(group->rank, (group->known + 1) * sizeof(*more));
+    if (!more)
+        return -ENOMEM;
+    group->rank = more;
+    more[group->known++] = rank;
+    return 0;
+}
+
+/* Finds which ranks a communicator has: those in whose files it is. */
+static int find_members(struct sl_ranks *all, uint32_t rank)
+{
+    int err = 0;
+
+    if (all->rank[rank].number < 0 || all->rank[rank].number > UINT32_MAX)
+        return 0;
+    for (size_t i = 0; i < all->files && !err; i++) {
+        const struct sl_rank_file *file = &all->file[i];
+
+        for (size_t k = 0; file->rank == rank && k < file->parts && !err; k++)
+            if (file->part[k].is_nccl)
+                err = add_known(&all->group[file->part[k].group], (uint32_t)all->rank[rank].number);
+    }
+    return err;
+}
+
 int sl_ranks_end(struct sl_ranks *all)
 {
     size_t kept = 0;
@@ -64,6 +96,9 @@ int sl_ranks_end(struct sl_ranks *all)
             at++;
         file->rank = number < 0 ? at + (uint32_t)unnamed++ : at;
     }
+    for (uint32_t i = 0; i < all->ranks; i++)
+        if (find_members(all, i) != 0)
+            return -ENOMEM;
     return 0;
 }
 

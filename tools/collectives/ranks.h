@@ -1,10 +1,11 @@
 /*
  * ranks.h - reads the collectives of the traces of several ranks.
  *
- * A part is what one rank did for a collective: a kernel of communication that PyTorch describes,
- * or several with the same sequence number. Names of all files are interned in one table.
+ * A part is what one rank did for a collective: a kernel of communication that PyTorch or NCCL
+ * describes, or several with the same sequence number. Names of all files are interned in one
+ * table.
  *
- * Threads: one owner; helper threads read the file. Memory: 104 bytes for each part; while a file
+ * Threads: one owner; helper threads read the file. Memory: 120 bytes for each part; while a file
  * is read, also 24 bytes for each kernel and up to 64 MiB for its launches.
  */
 #ifndef SL_COLLECTIVES_RANKS_H
@@ -18,26 +19,38 @@
 #include "event/collective.h"
 #include "read/header.h"
 
+/* What numbers a part. */
+enum sl_rank_numbering {
+    SL_NUMBERED_BY_STEP,
+    SL_NUMBERED_BY_SEQ, /* PyTorch's sequence number, of the group */
+    SL_NUMBERED_BY_NCCL /* NCCL's number, of the communicator and function */
+};
+
 struct sl_rank_part {
     int64_t start_ns, end_ns; /* since the epoch, on the clock of the rank */
     int64_t launch_ns;   /* since the base of the file; the start, if the launch is not known */
     uint64_t kernel_ns;  /* length of the kernels */
     uint64_t exposed_ns; /* time of them in which no compute kernel of the device ran */
     uint64_t size;       /* nccl-tests' S, or SL_MESSAGE_UNKNOWN */
-    /* The sequence number; else, and of send and recv, 2 n + 1 in step n, 2 n between step n and
-     * the step before, and 0 in a file without steps. */
+    /* By PyTorch or NCCL; else, and of send and recv, 2 n + 1 in step n, 2 n between step n and the
+     * step before, and 0 in a file without steps. */
     uint64_t number;
+    uint64_t comm;       /* hash of the communicator; 0: not known */
     uint32_t group;      /* index in sl_ranks.group */
     uint32_t call, line; /* intern ids; line 0: not known */
     int32_t peer;        /* of send and recv */
     int32_t root;        /* -1: not known */
+    int32_t self; /* of a part that only NCCL describes: this rank. `self`, `peer` and `root` are
+                     then numbers in the communicator, else in the job */
     uint32_t kernels;
     uint8_t type; /* enum sl_collective_type */
     uint8_t dtype, device;
-    uint8_t has_number : 1; /* 1: `number` is PyTorch's sequence number */
-    uint8_t is_shared : 1;  /* 1: the kernel is that of several collectives, or of a batch */
-    uint8_t is_loose : 1;   /* 1: without sequence number, before the first step or after the last,
-                               where ranks may have recorded different calls */
+    uint8_t numbered; /* enum sl_rank_numbering */
+    uint8_t func;     /* enum sl_collective_type of NCCL's function, if NCCL numbers the part */
+    uint8_t is_shared : 1; /* 1: the kernel is that of several collectives, or of a batch */
+    uint8_t is_loose : 1;  /* 1: numbered by step, before the first step or after the last, where
+                              ranks may have recorded different calls */
+    uint8_t is_nccl : 1;   /* 1: only NCCL describes the part, so it may have been sampled */
 };
 
 struct sl_rank_file {
@@ -50,12 +63,15 @@ struct sl_rank_file {
     int is_cut;                           /* 1: only a part of the file was read */
 };
 
-/* A group of ranks and its description, such as "default_pg". */
+/* A group of ranks and its description, such as "default_pg"; or a communicator, if only NCCL
+ * describes its collectives. */
 struct sl_rank_group {
+    uint64_t comm;        /* hash of the communicator; 0: a group of PyTorch */
     uint32_t number;      /* sl_collective.group, in the first file that has the group */
     uint32_t description; /* intern id; 0: none */
     size_t ranks;         /* number of ranks; 0: not known */
-    uint32_t *rank;       /* their numbers, ascending; NULL: not known */
+    uint32_t *rank;       /* the known ones, ascending; NULL: none */
+    size_t known;         /* of a communicator, those that have a file; else all */
 };
 
 struct sl_rank {

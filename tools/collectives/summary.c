@@ -13,7 +13,8 @@
 #include "event/message.h"
 #include "read/grow.h"
 
-/* The group of a member. Parts with and without sequence numbers never match. */
+/* The group of a member. Parts that are numbered differently never match. */
+#define KEY_NCCL     (1ull << 63)
 #define KEY_NUMBERED (1ull << 62)
 #define KEY_P2P      (1ull << 61)
 
@@ -48,6 +49,7 @@ static struct sl_summary_row *row_of(struct sl_match *w, const struct sl_rank_pa
         row->call = part->call;
         row->type = part->type;
         row->bucket = bucket;
+        row->sample = 1;
         row->last = calloc(w->all->ranks + 1, sizeof(*row->last));
     }
     if (!row || !row->last)
@@ -55,11 +57,24 @@ static struct sl_summary_row *row_of(struct sl_match *w, const struct sl_rank_pa
     return w->failed ? NULL : row;
 }
 
-/* Adds what a rank alone knows of a collective. */
-static void add_part(struct sl_summary_row *row, const struct sl_rank_part *part)
+/* Returns for how many collectives a recorded one stands. */
+static uint64_t weight_of(const struct sl_match *w, const struct sl_member *m)
 {
-    row->kernel_ns += part->kernel_ns;
-    row->exposed_ns += part->exposed_ns;
+    uint64_t sample = w->all->file[m->source].header.nccl_sample;
+
+    return sl_match_part(w, m)->is_nccl && sample > 1 ? sample : 1;
+}
+
+/* Adds what a rank alone knows of a collective. */
+static void add_part(const struct sl_match *w, struct sl_summary_row *row,
+                     const struct sl_member *m)
+{
+    const struct sl_rank_part *part = sl_match_part(w, m);
+    uint64_t weight = weight_of(w, m);
+
+    row->sample = weight > row->sample ? weight : row->sample;
+    row->kernel_ns += weight * part->kernel_ns;
+    row->exposed_ns += weight * part->exposed_ns;
     if (part->is_shared || part->size == SL_MESSAGE_UNKNOWN)
         return;
     row->local_bytes += (double)part->size;
@@ -79,9 +94,9 @@ static void add_untimed(struct sl_match *w, const struct sl_member *call, size_t
             is_first = !is_one_row(sl_match_part(w, &call[k]), part);
         if (!row)
             return;
-        row->count += (uint64_t)is_first;
-        row->shared += (uint64_t)(is_first && part->is_shared);
-        add_part(row, part);
+        row->count += is_first ? weight_of(w, &call[i]) : 0;
+        row->shared += is_first && part->is_shared ? weight_of(w, &call[i]) : 0;
+        add_part(w, row, &call[i]);
     }
 }
 
@@ -103,6 +118,7 @@ static void add_timed(struct sl_match *w, const struct sl_member *call, size_t s
     uint64_t late_ns = (uint64_t)(times->last_start_ns - times->median_ns);
     uint64_t least_ns =
         transfer_ns / 10 > SL_SUMMARY_LATE_NS ? transfer_ns / 10 : SL_SUMMARY_LATE_NS;
+    uint64_t weight = weight_of(w, call);
     int is_shared = 0;
 
     if (!row)
@@ -112,23 +128,23 @@ static void add_timed(struct sl_match *w, const struct sl_member *call, size_t s
         uint64_t length_ns = (uint64_t)(part->end_ns - part->start_ns);
         uint64_t wait_ns = sl_members_wait(w->s->clocks, call, times, i);
 
-        add_part(row, part);
+        add_part(w, row, &call[i]);
         is_shared |= part->is_shared;
-        row->waiting_ns += wait_ns < length_ns ? wait_ns : length_ns;
+        row->waiting_ns += weight * (wait_ns < length_ns ? wait_ns : length_ns);
     }
-    row->count++;
-    row->timed++;
-    row->shared += (uint64_t)is_shared;
-    row->transfer_ns += transfer_ns;
+    row->count += weight;
+    row->timed += weight;
+    row->shared += is_shared ? weight : 0;
+    row->transfer_ns += weight * transfer_ns;
     if (!is_shared && first->size != SL_MESSAGE_UNKNOWN) {
         row->bytes += (double)first->size;
         row->ns += (double)transfer_ns;
     }
     least_ns = times->error_ns > least_ns ? times->error_ns : least_ns;
     if (late_ns > least_ns)
-        row->last[call[times->last].rank]++;
+        row->last[call[times->last].rank] += weight;
     else
-        row->together++;
+        row->together += weight;
 }
 
 int sl_summary_bandwidth(const struct sl_summary *s, const struct sl_summary_row *row,
@@ -163,7 +179,7 @@ static size_t root_of(const struct sl_match *w, const struct sl_member *call, si
         const struct sl_rank_part *part = sl_match_part(w, &call[i]);
 
         if (part->type == SL_COLLECTIVE_SEND ||
-            (part->root >= 0 && part->root == sl_match_rank(w, &call[i])))
+            (part->root >= 0 && part->root == sl_match_self(w, &call[i])))
             return i;
     }
     return SIZE_MAX;
@@ -219,8 +235,11 @@ static size_t find_missing(const struct sl_match *w, const struct sl_member *cal
 {
     size_t count = 0;
 
-    if (!sl_match_part(w, call)->has_number && !call->number)
-        return 0; /* without steps, files may begin at different calls */
+    /* NCCL leaves out no number: a record was lost. Without steps, files may begin at different
+     * calls. */
+    if (sl_match_part(w, call)->numbered == SL_NUMBERED_BY_NCCL ||
+        (sl_match_part(w, call)->numbered == SL_NUMBERED_BY_STEP && !call->number))
+        return 0;
     for (size_t i = 0; i < w->ranges; i++) {
         uint32_t rank = w->range[i].rank;
         int covers = 0, is_there = 0, is_known = 0;
@@ -326,14 +345,18 @@ static void each_call(struct sl_match *w, size_t first, size_t end,
 
 /* ---- members ---- */
 
-static uint64_t key_of(const struct sl_rank_part *part, int64_t rank)
+static uint64_t key_of(const struct sl_match *w, const struct sl_member *m)
 {
-    uint64_t from = (uint64_t)(part->type == SL_COLLECTIVE_SEND ? rank : part->peer) & 0xfffff;
-    uint64_t to = (uint64_t)(part->type == SL_COLLECTIVE_SEND ? part->peer : rank) & 0xfffff;
+    const struct sl_rank_part *part = sl_match_part(w, m);
+    uint64_t self = (uint64_t)sl_match_self(w, m);
+    uint64_t from = (part->type == SL_COLLECTIVE_SEND ? self : (uint64_t)part->peer) & 0xfffff;
+    uint64_t to = (part->type == SL_COLLECTIVE_SEND ? (uint64_t)part->peer : self) & 0xfffff;
 
     if (sl_message_is_p2p(part->type))
         return KEY_P2P | (uint64_t)part->group << 40 | from << 20 | to;
-    return part->group | (part->has_number ? KEY_NUMBERED : 0);
+    if (part->numbered == SL_NUMBERED_BY_NCCL)
+        return KEY_NCCL | (part->comm + part->func * 0x9e3779b97f4a7c15u) >> 1;
+    return part->group | (part->numbered == SL_NUMBERED_BY_SEQ ? KEY_NUMBERED : 0);
 }
 
 /* Makes a member of each part that can be matched, and counts the others at once. */
@@ -345,8 +368,7 @@ static void collect(struct sl_match *w)
 
         for (size_t k = 0; k < file->parts && !w->failed; k++) {
             const struct sl_rank_part *part = &file->part[k];
-            struct sl_member m = {.group = key_of(part, rank),
-                                  .number = part->number,
+            struct sl_member m = {.number = part->number,
                                   .start_ns = part->start_ns,
                                   .end_ns = part->end_ns,
                                   .rank = file->rank,
@@ -357,6 +379,7 @@ static void collect(struct sl_match *w)
                 add_untimed(w, &m, 1);
                 w->s->not_recorded += w->all->group[part->group].ranks != 1;
             } else {
+                m.group = key_of(w, &m);
                 w->member[w->members++] = m;
             }
         }
@@ -376,6 +399,23 @@ static int by_time(const void *a, const void *b)
     return (x->bucket > y->bucket) - (x->bucket < y->bucket);
 }
 
+static void find_desynced(struct sl_match *w)
+{
+    uint8_t *whole = calloc(w->members + 1, 1);
+    size_t size;
+
+    for (size_t i = 0; whole && i < w->members; i += size) {
+        size = sl_members_call(&w->member[i], w->members - i);
+        if (is_whole(w, &w->member[i], size))
+            memset(whole + i, 1, size);
+    }
+    if (whole)
+        sl_desync_find(w, whole);
+    else
+        w->failed = -ENOMEM;
+    free(whole);
+}
+
 static void match(struct sl_match *w)
 {
     collect(w);
@@ -384,6 +424,7 @@ static void match(struct sl_match *w)
     if (!w->failed)
         w->failed = sl_clocks_solve(w->s->clocks);
     each_call(w, 0, w->members, check_times);
+    find_desynced(w);
     for (size_t i = 0, end; i < w->members && !w->failed; i = end) {
         for (end = i; end < w->members && w->member[end].group == w->member[i].group; end++)
             ;

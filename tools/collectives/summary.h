@@ -13,7 +13,8 @@
 #define SL_SUMMARY_PROBLEMS 1000 /* the most that are kept */
 #define SL_SUMMARY_LATE_NS  10000
 
-/* Collectives of one group, call and size. Times are sums over all ranks. */
+/* Collectives of one group, call and size. Times are sums over all ranks. Of collectives of which
+ * every N-th was recorded, each counts N times. */
 struct sl_summary_row {
     uint32_t group, call; /* index of the group; intern id */
     uint8_t type;
@@ -21,6 +22,7 @@ struct sl_summary_row {
     uint64_t count;  /* collectives; one that several ranks recorded counts once */
     uint64_t timed;  /* those that all ranks recorded, on comparable clocks */
     uint64_t shared; /* those whose kernel is that of several collectives */
+    uint64_t sample; /* the largest N; 1: all were recorded */
     uint64_t kernel_ns, exposed_ns;
     uint64_t waiting_ns;  /* of the timed ones */
     uint64_t transfer_ns; /* of the timed ones; once for each collective */

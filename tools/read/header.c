@@ -34,6 +34,8 @@ static void own_value(struct sl_header *h, const char *key, struct sl_text value
         h->opened_ns = number;
     else if (strcmp(key, "closed_ns") == 0)
         h->closed_ns = number;
+    else if (strcmp(key, "nccl_sample") == 0)
+        h->nccl_sample = (uint64_t)number;
     else if (strncmp(key, counters, sizeof(counters) - 1) == 0 &&
              h->counters < SL_HEADER_COUNTERS) {
         struct sl_header_counter *c = &h->counter[h->counters++];

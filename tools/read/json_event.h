@@ -157,6 +157,9 @@ struct sl_trace_row {
     int64_t out_elements, group_rank, message_size; /* -1: not in the row; no flag in `has` */
     /* Further members of collectives, as written but without quotes: numbers or names. */
     struct sl_text call, batch, group_description, root_rank, seq;
+    /* What NCCL says about a kernel; texts without quotes. -1: not in the row; no flag in `has`. */
+    struct sl_text nccl_call, nccl_dtype, comm, comm_name;
+    int64_t nccl_number, nccl_bytes, nccl_root, nccl_peer, nccl_calls, comm_ranks, comm_rank;
 };
 
 /* Returns whether the row is a kernel, copy or memset. */

@@ -190,17 +190,16 @@ static int64_t match_group(const struct match *match, const struct sl_member *me
     return matched;
 }
 
-static int align(const struct match *match)
+static void bound(const struct sl_recordings *all, struct sl_clocks *clocks,
+                  const struct sl_member *member, size_t count)
 {
     size_t size;
 
-    for (size_t i = 0; i < match->count; i += size) {
-        size = sl_members_call(&match->member[i], match->count - i);
-        if (is_whole(match->all, &match->member[i], size))
-            sl_members_bound(match->clocks, &match->member[i], size,
-                             type_of(match->all, &match->member[i]), SIZE_MAX);
+    for (size_t i = 0; i < count; i += size) {
+        size = sl_members_call(&member[i], count - i);
+        if (is_whole(all, &member[i], size))
+            sl_members_bound(clocks, &member[i], size, type_of(all, &member[i]), SIZE_MAX);
     }
-    return sl_clocks_solve(match->clocks);
 }
 
 static int64_t match_all(struct match *match)
@@ -210,7 +209,8 @@ static int64_t match_all(struct match *match)
 
     match->count = collect(match->all, match->member);
     sl_members_sort(match->member, match->count);
-    if (align(match) != 0)
+    bound(match->all, match->clocks, match->member, match->count);
+    if (sl_clocks_solve(match->clocks) != 0)
         return -ENOMEM;
     for (size_t i = 0; i < match->count; i = end) {
         for (end = i; end < match->count && match->member[end].group == match->member[i].group;
@@ -221,27 +221,56 @@ static int64_t match_all(struct match *match)
     return matched;
 }
 
+/* Returns room for the members of all collectives, or NULL. */
+static struct sl_member *make_members(const struct sl_recordings *all, size_t *most)
+{
+    *most = 1;
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t k = 0; k < all->of[i].ops; k++)
+            *most += (size_t)is_collective(&all->of[i].op[k]);
+    return calloc(*most, sizeof(struct sl_member));
+}
+
+int sl_peers_clocks(const struct sl_recordings *all, struct sl_clocks **out)
+{
+    uint32_t *host = calloc(all->count + 1, sizeof(*host));
+    int rc = -ENOMEM;
+
+    for (size_t i = 0; host && i < all->count; i++)
+        host[i] = host_of(all, i);
+    if (host)
+        rc = sl_clocks_create(out, host, all->count);
+    free(host);
+    return rc;
+}
+
+int sl_peers_bound(const struct sl_recordings *all, struct sl_clocks *clocks)
+{
+    size_t most, count;
+    struct sl_member *member = make_members(all, &most);
+
+    if (!member)
+        return -ENOMEM;
+    count = collect(all, member);
+    sl_members_sort(member, count);
+    bound(all, clocks, member, count);
+    free(member);
+    return 0;
+}
+
 int64_t sl_peers_match(const struct sl_recordings *all, struct sl_peers *out)
 {
     struct match match = {.all = all, .out = out};
-    uint32_t *host = calloc(all->count + 1, sizeof(*host));
     int64_t matched = -ENOMEM;
-    size_t most = 1;
+    size_t most;
 
-    for (size_t i = 0; i < all->count; i++) {
-        for (size_t k = 0; k < all->of[i].ops; k++)
-            most += (size_t)is_collective(&all->of[i].op[k]);
-        if (host)
-            host[i] = host_of(all, i);
-    }
-    match.member = calloc(most, sizeof(*match.member));
+    match.member = make_members(all, &most);
     match.starts_ns = calloc(most, sizeof(*match.starts_ns));
-    if (host && match.member && match.starts_ns && make_arrays(all, out) == 0 &&
-        sl_clocks_create(&match.clocks, host, all->count) == 0)
+    if (match.member && match.starts_ns && make_arrays(all, out) == 0 &&
+        sl_peers_clocks(all, &match.clocks) == 0)
         matched = match_all(&match);
     sl_clocks_destroy(match.clocks);
     free(match.member);
     free(match.starts_ns);
-    free(host);
     return matched;
 }

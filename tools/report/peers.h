@@ -27,4 +27,13 @@
  * number of collectives that were matched, or -ENOMEM. */
 int64_t sl_peers_match(const struct sl_recordings *all, struct sl_peers *out);
 
+struct sl_clocks;
+
+/* Makes the clocks of the recordings; of several recordings of a rank, the first is the rank.
+ * Returns 0 or -ENOMEM. */
+int sl_peers_clocks(const struct sl_recordings *all, struct sl_clocks **out);
+
+/* Adds what the collectives say about the clocks. Returns 0 or -ENOMEM. */
+int sl_peers_bound(const struct sl_recordings *all, struct sl_clocks *clocks);
+
 #endif

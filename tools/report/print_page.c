@@ -3,21 +3,16 @@
  * the report as JSON put in. The JSON is compressed, and written in base64. If the page would be
  * too large to mail, the tables of ranks with the most rows are cut.
  *
- * The page's Content-Security-Policy runs only scripts that carry the page's nonce, and loads
- * nothing. So a name in a trace cannot run code, even if its text were taken for HTML.
- *
  * Threads, memory: see print.h.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "report/page.h"
 #include "report/print.h"
 #include "write/sink/sink.h"
 
-#define NONCE_BYTES     16
 #define PAGE_BYTES_MAX  980000
 #define NAMES_BYTES_MAX (256u << 20)
 #define GZIP_LEVEL      4
@@ -26,44 +21,15 @@
 struct page {
     FILE *f;
     const char *title;
-    char nonce[2 * NONCE_BYTES + 1];
+    char nonce[SL_PAGE_NONCE];
     const unsigned char *data; /* the report as JSON, in gzip */
     size_t data_size;
 };
 
-static int make_nonce(struct page *page)
-{
-    unsigned char bytes[NONCE_BYTES];
-
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return -EIO;
-    for (int i = 0; i < NONCE_BYTES; i++)
-        snprintf(page->nonce + 2 * (size_t)i, 3, "%02x", bytes[i]);
-    return 0;
-}
-
-static void put_html(FILE *f, const char *text)
-{
-    for (; *text; text++) {
-        switch (*text) {
-        case '<':
-            fputs("&lt;", f);
-            break;
-        case '&':
-            fputs("&amp;", f);
-            break;
-        case '"':
-            fputs("&quot;", f);
-            break;
-        default:
-            putc(*text, f);
-        }
-    }
-}
-
 /* Writes the data in base64. So no text of it can end the script. */
-static void put_data(const struct page *page)
+static void put_data(FILE *f, void *user)
 {
+    const struct page *page = user;
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
     for (size_t i = 0; i < page->data_size; i += 3) {
@@ -74,45 +40,24 @@ static void put_data(const struct page *page)
             bits |= (uint32_t)page->data[i + 1] << 8;
         if (left > 2)
             bits |= page->data[i + 2];
-        putc(digit[bits >> 18], page->f);
-        putc(digit[bits >> 12 & 63], page->f);
-        putc(left > 1 ? digit[bits >> 6 & 63] : '=', page->f);
-        putc(left > 2 ? digit[bits & 63] : '=', page->f);
+        putc(digit[bits >> 18], f);
+        putc(digit[bits >> 12 & 63], f);
+        putc(left > 1 ? digit[bits >> 6 & 63] : '=', f);
+        putc(left > 2 ? digit[bits & 63] : '=', f);
     }
 }
 
-/* Writes what stands for the word at `name`. */
-static void put_word(const struct page *page, const char *name, size_t size)
+static void put_template(struct page *page)
 {
-    static const struct {
-        const char *name, *text;
-    } texts[] = {{"CSS", sl_page_css},
-                 {"JS", sl_page_js},
-                 {"UPLOT_CSS", sl_page_uplot_css},
-                 {"UPLOT_JS", sl_page_uplot_js}};
+    const struct sl_page_word words[] = {{.name = "CSS", .text = sl_page_css},
+                                         {.name = "JS", .text = sl_page_js},
+                                         {.name = "UPLOT_CSS", .text = sl_page_uplot_css},
+                                         {.name = "UPLOT_JS", .text = sl_page_uplot_js},
+                                         {.name = "NONCE", .text = page->nonce},
+                                         {.name = "TITLE", .plain = page->title},
+                                         {.name = "DATA", .put = put_data, .user = page}};
 
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        if (strlen(texts[i].name) == size && memcmp(texts[i].name, name, size) == 0)
-            fputs(texts[i].text, page->f);
-    if (size == 5 && memcmp(name, "NONCE", size) == 0)
-        fputs(page->nonce, page->f);
-    if (size == 5 && memcmp(name, "TITLE", size) == 0)
-        put_html(page->f, page->title);
-    if (size == 4 && memcmp(name, "DATA", size) == 0)
-        put_data(page);
-}
-
-/* Writes the template. A word of it in capitals between two '@' stands for something else. */
-static void put_template(const struct page *page)
-{
-    const char *at = sl_page_html, *from, *to;
-
-    while ((from = strchr(at, '@')) != NULL && (to = strchr(from + 1, '@')) != NULL) {
-        fwrite(at, 1, (size_t)(from - at), page->f);
-        put_word(page, from + 1, (size_t)(to - from - 1));
-        at = to + 1;
-    }
-    fputs(at, page->f);
+    sl_page_put(page->f, sl_page_html, words, sizeof(words) / sizeof(words[0]));
 }
 
 /* Compresses the report, with at most so many rows of a rank in each table. The caller closes the
@@ -168,7 +113,7 @@ int sl_report_print_page(FILE *f, const struct sl_report *report,
     struct page page = {.f = f, .title = sl_report_title(report)};
     struct sl_sink *sink = NULL;
     size_t rows = longest(tables), room, size;
-    int rc = make_nonce(&page);
+    int rc = sl_page_nonce(page.nonce);
 
     while (rc == 0) {
         rc = compress(&sink, rows, report, findings, tables, &page);

@@ -14,6 +14,7 @@
 
 #include "args/args.h"
 #include "read/grow.h"
+#include "read/unescape.h"
 #include "replay/replay.h"
 #include "report/product.h"
 #include "sync/call_class.h"
@@ -32,7 +33,8 @@ struct reading {
     uint32_t *known; /* maps the file's intern ids to those of `all`; 0: not looked up yet */
     size_t known_slots;
     size_t op_slots, launch_slots, call_slots, wait_slots, load_slots, group_slots, range_slots,
-        product_slots, overhead_slots, site_slots;
+        product_slots, overhead_slots, site_slots, annotation_slots, sequence_slots, pair_slots;
+    char *plain; /* room for a name without escapes */
     /* Calls that wait only at times. Edges come later than calls, so these waits are not in the
      * order of the others. */
     struct sl_report_wait *found;
@@ -106,6 +108,25 @@ static enum sl_work work_of(struct reading *r, const struct sl_event *ev)
     return name ? sl_work_of_kernel(name, size) : SL_WORK_COMPUTE;
 }
 
+/* Takes a kernel that sends to a rank or receives from one. */
+static void take_pair(struct reading *r, const struct sl_event *ev,
+                      const struct sl_collective *collective)
+{
+    struct sl_report_pair *pair;
+
+    if (!(r->all->needs & SL_NEED_PHASES) ||
+        (collective->type != SL_COLLECTIVE_SEND && collective->type != SL_COLLECTIVE_RECV))
+        return;
+    pair = append(r, (void **)&r->out->pair, &r->out->pairs, &r->pair_slots, sizeof(*pair));
+    if (pair)
+        *pair = (struct sl_report_pair){.correlation = ev->correlation,
+                                        .start_ns = ev->start_ns,
+                                        .end_ns = ev->end_ns,
+                                        .group = collective->group + 1,
+                                        .peer = collective->peer,
+                                        .is_send = collective->type == SL_COLLECTIVE_SEND};
+}
+
 static void take_op(struct reading *r, const struct sl_event *ev)
 {
     struct sl_recording *out = r->out;
@@ -135,6 +156,7 @@ static void take_op(struct reading *r, const struct sl_event *ev)
         op->group = collective.group + 1;
         op->collective = (uint8_t)collective.type;
         op->dtype = collective.dtype;
+        take_pair(r, ev, &collective);
     }
 }
 
@@ -391,6 +413,32 @@ static void add_site(struct reading *r, const struct sl_report_site *site)
         *to = *site;
 }
 
+static void take_annotation(struct reading *r, const struct sl_trace_row *row)
+{
+    struct sl_report_annotation *a = append(r, (void **)&r->out->annotation, &r->out->annotations,
+                                            &r->annotation_slots, sizeof(*a));
+
+    if (a)
+        *a = (struct sl_report_annotation){
+            .start_ns = begin_of(row),
+            .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
+            .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number),
+            .name = put_text(r, sl_unescaped(row->name, r->plain, SL_TRACE_PLAIN_MAX))};
+}
+
+static void take_sequence(struct reading *r, const struct sl_trace_row *row)
+{
+    struct sl_report_sequence *s =
+        append(r, (void **)&r->out->sequence, &r->out->sequences, &r->sequence_slots, sizeof(*s));
+
+    if (s)
+        *s = (struct sl_report_sequence){
+            .start_ns = begin_of(row),
+            .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
+            .number = row->sequence,
+            .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number)};
+}
+
 static void take_row(void *user, const struct sl_trace_row *row)
 {
     struct reading *r = user;
@@ -403,6 +451,12 @@ static void take_row(void *user, const struct sl_trace_row *row)
     if ((row->category != SL_CAT_CPU_OP && row->category != SL_CAT_USER_ANNOTATION) ||
         !row->tid.is_number)
         return;
+    if (r->all->needs & SL_NEED_PHASES) {
+        if (row->category == SL_CAT_USER_ANNOTATION)
+            take_annotation(r, row);
+        else if (row->has & SL_HAS_SEQUENCE && row->sequence >= 0)
+            take_sequence(r, row);
+    }
     if (row->source.data && sl_text_is(row->name, "record_param_comms"))
         add_site(r, &(struct sl_report_site){
                         .start_ns = begin_of(row),
@@ -529,6 +583,30 @@ static int order_of_products(const void *a, const void *b)
     if (x->end_ns != y->end_ns)
         return compare(y->end_ns, x->end_ns); /* outer ones first */
     return x->name != y->name ? compare(x->name, y->name) : compare(x->sizes, y->sizes);
+}
+
+static int order_of_annotations(const void *a, const void *b)
+{
+    const struct sl_report_annotation *x = a, *y = b;
+
+    if (x->thread != y->thread)
+        return compare(x->thread, y->thread);
+    if (x->start_ns != y->start_ns)
+        return compare(x->start_ns, y->start_ns);
+    if (x->end_ns != y->end_ns)
+        return compare(y->end_ns, x->end_ns); /* outer ones first */
+    return compare(x->name, y->name);
+}
+
+static int order_of_sequences(const void *a, const void *b)
+{
+    const struct sl_report_sequence *x = a, *y = b;
+
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    if (x->start_ns != y->start_ns)
+        return compare(x->start_ns, y->start_ns);
+    return compare(x->thread, y->thread);
 }
 
 /* Sorts the products, and finds the outer one of each. */
@@ -703,6 +781,10 @@ static int sort_all(const struct sl_spill *spill, struct sl_recording *out)
         qsort(out->wait, out->waits, sizeof(*out->wait), order_of_waits);
     if (out->loads)
         qsort(out->load, out->loads, sizeof(*out->load), order_of_loads);
+    if (out->annotations)
+        qsort(out->annotation, out->annotations, sizeof(*out->annotation), order_of_annotations);
+    if (out->sequences)
+        qsort(out->sequence, out->sequences, sizeof(*out->sequence), order_of_sequences);
     sort_calls(out);
     nest_products(out);
     return rc;
@@ -710,8 +792,9 @@ static int sort_all(const struct sl_spill *spill, struct sl_recording *out)
 
 void sl_recording_free(struct sl_recordings *all, struct sl_recording *out)
 {
-    void *const array[] = {out->op,    out->launch, out->call,    out->wait,     out->load,
-                           out->group, out->range,  out->product, out->overhead, out->site};
+    void *const array[] = {out->op,         out->launch,   out->call,    out->wait,     out->load,
+                           out->group,      out->range,    out->product, out->overhead, out->site,
+                           out->annotation, out->sequence, out->pair};
 
     for (size_t i = 0; i < sizeof(array) / sizeof(array[0]); i++)
         sl_spill_free(&all->spill, array[i]);
@@ -769,11 +852,14 @@ int sl_recordings_read(struct sl_recordings *all, const struct sl_command *comma
     int status;
 
     out->path = path;
-    if (sl_replay_create(&r.replay, &sinks, SL_REPLAY_COLLECTIVES) != 0)
+    r.plain = all->needs & SL_NEED_PHASES ? malloc(SL_TRACE_PLAIN_MAX) : NULL;
+    if ((all->needs & SL_NEED_PHASES && !r.plain) ||
+        sl_replay_create(&r.replay, &sinks, SL_REPLAY_COLLECTIVES) != 0)
         status = sl_args_complain(command, "not enough memory to read %s", path);
     else
         status = read_file(&r, command, path);
     sl_replay_destroy(r.replay);
+    free(r.plain);
     free(r.known);
     sl_spill_free(&all->spill, r.found);
     if (status == SL_EXIT_USAGE)

@@ -7,7 +7,8 @@
  *
  * Threads: one owner; helper threads read the file. Memory: 64 bytes for each GPU operation, 40 for
  * each launch and each long call, and 48 for each wait. If a metric needs them, 32 bytes for each
- * operator and range with a CUDA call inside. While a file is read, also the memory that replay.h
+ * operator and range with a CUDA call inside, 24 for each range of the user, 32 for each sequence
+ * number and 40 for each send and receive. While a file is read, also the memory that replay.h
  * states.
  */
 #ifndef SL_REPORT_RECORDING_H
@@ -94,6 +95,29 @@ struct sl_report_product {
     uint32_t around;        /* index into `product` + 1 of the next outer one; 0: none */
 };
 
+/* A range of the user, whether or not a CUDA call was made in it. */
+struct sl_report_annotation {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, name;
+};
+
+/* An operator of autograd or one that autograd recorded, with PyTorch's sequence number: the
+ * backward operator has that of its forward operator. */
+struct sl_report_sequence {
+    uint64_t start_ns, end_ns;
+    int64_t number;
+    uint32_t thread;
+};
+
+/* A kernel that sends to one rank or receives from one. */
+struct sl_report_pair {
+    uint64_t correlation; /* of the operation */
+    uint64_t start_ns, end_ns;
+    uint32_t group; /* as in struct sl_report_op */
+    int32_t peer;   /* a rank of the job */
+    uint8_t is_send;
+};
+
 /* A call that waited, or a collective, with its line of code. */
 struct sl_report_site {
     uint64_t start_ns, end_ns;
@@ -133,8 +157,13 @@ struct sl_recording {
     struct sl_report_range *range;     /* by thread and start; none unless SL_NEED_RANGES */
     struct sl_report_product *product; /* by thread and start; none unless SL_NEED_PRODUCTS */
     struct sl_report_overhead *overhead;
-    struct sl_report_site *site; /* by thread and start */
-    size_t ops, launches, calls, waits, loads, steps, groups, ranges, products, overheads, sites;
+    struct sl_report_site *site;             /* by thread and start */
+    struct sl_report_annotation *annotation; /* by thread and start, outer ones first; none unless
+                                                SL_NEED_PHASES; also the next two */
+    struct sl_report_sequence *sequence;     /* by number and start */
+    struct sl_report_pair *pair;             /* in the order of enqueue */
+    size_t ops, launches, calls, waits, loads, steps, groups, ranges, products, overheads, sites,
+        annotations, sequences, pairs;
     uint64_t lost_edges[SL_EDGE_LOST_COUNT];
     int has_sync_rows; /* 1: the file has rows of CUDA's synchronization, or edges of waits */
     int status;        /* 1: only a part of the file was read; the command has said so */
@@ -143,8 +172,10 @@ struct sl_recording {
 
 /* Facts that are kept only if a wanted metric needs them. */
 enum sl_need {
-    SL_NEED_RANGES = 1 << 0,  /* operators, and ranges of the user */
-    SL_NEED_PRODUCTS = 1 << 1 /* matrix products and convolutions, with the sizes of their inputs */
+    SL_NEED_RANGES = 1 << 0,   /* operators, and ranges of the user */
+    SL_NEED_PRODUCTS = 1 << 1, /* matrix products and convolutions, with the sizes of their inputs
+                                */
+    SL_NEED_PHASES = 1 << 2    /* ranges of the user, sequence numbers, and sends and receives */
 };
 
 struct sl_recordings {

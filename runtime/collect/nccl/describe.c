@@ -9,26 +9,37 @@
 #include "base/json.h"
 #include "base/text_table.h"
 
-static char *put_text(char *at, uint32_t number)
+static char *put_string(char *at, const char *text) /* NULL: an empty string */
 {
-    size_t length = 0;
-    const char *text = sl_text_table_get(number, &length);
-
     *at++ = '"';
     if (text)
-        at = sl_json_escape(at, text, length);
+        at = sl_json_escape(at, text, strlen(text));
     *at++ = '"';
     return at;
+}
+
+static char *put_text(char *at, uint32_t number)
+{
+    return put_string(at, sl_text_table_get(number, NULL));
 }
 
 #define PUT_TEXT(at, name, number) put_text(SL_JSON_LITERAL(at, ",\"" name "\":"), number)
 #define PUT_U64(at, name, value)   sl_json_u64(SL_JSON_LITERAL(at, ",\"" name "\":"), value)
 #define PUT_I64(at, name, value)   sl_json_i64(SL_JSON_LITERAL(at, ",\"" name "\":"), value)
 
+/* Returns the name of an element's type, or NULL. NCCL (seen with 2.28.9 to 2.32.3) has no name for
+ * ncclUint8, which PyTorch uses for objects, and says "Unknown" only for it. */
+static const char *type_of(uint32_t dtype)
+{
+    const char *text = sl_text_table_get(dtype, NULL);
+
+    return text && strcmp(text, "Unknown") == 0 ? "ncclUint8" : text;
+}
+
 /* Returns the size of an element: the bits in a name such as "ncclFloat32", divided by 8. */
 static uint64_t size_of(uint32_t dtype)
 {
-    const char *text = sl_text_table_get(dtype, NULL);
+    const char *text = type_of(dtype);
     uint64_t bits = 0;
 
     while (text && *text && !isdigit((unsigned char)*text))
@@ -78,7 +89,7 @@ static char *put_call(char *at, const struct sl_nccl_event *e)
     static const char *const messages[] = {"Send", "Recv", NULL};
 
     at = PUT_U64(at, "NCCL count", e->count);
-    at = PUT_TEXT(at, "NCCL dtype", e->dtype);
+    at = put_string(SL_JSON_LITERAL(at, ",\"NCCL dtype\":"), type_of(e->dtype));
     if (sl_nccl_is_one_of(e->func, rooted) && e->root >= 0)
         at = PUT_I64(at, "NCCL root", e->root);
     if (sl_nccl_is_one_of(e->func, messages) && e->root >= 0)
@@ -86,16 +97,20 @@ static char *put_call(char *at, const struct sl_nccl_event *e)
     return at;
 }
 
-size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w)
+size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w, uint32_t *sizes)
 {
     const struct sl_nccl_event *e = &w->first;
     int is_only = w->calls == 1;
     char *at = to;
 
+    if (is_only)
+        at = put_call(at, e);
+    at = PUT_U64(at, "NCCL bytes", w->bytes);
+    *sizes = (uint32_t)(at - to);
     at = w->is_mixed ? SL_JSON_LITERAL(at, ",\"NCCL call\":\"mixed\"")
                      : PUT_TEXT(at, "NCCL call", e->func);
-    at = is_only ? put_call(at, e) : PUT_U64(at, "NCCL calls in kernel", w->calls);
-    at = PUT_U64(at, "NCCL bytes", w->bytes);
+    if (!is_only)
+        at = PUT_U64(at, "NCCL calls in kernel", w->calls);
     if (is_only && w->reduction)
         at = PUT_TEXT(at, "Reduction", w->reduction);
     if (is_only && w->tag)

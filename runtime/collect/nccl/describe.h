@@ -27,8 +27,9 @@ struct sl_nccl_work {
 };
 
 /* Writes JSON members, each with a comma before it. The number of the collective is not among them,
- * because it changes from kernel to kernel. Returns the number of bytes. */
-size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w);
+ * because it changes from kernel to kernel. Returns the number of bytes. The first *sizes bytes are
+ * the sizes, root and peer that the program passed, which PyTorch tells in its own words. */
+size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w, uint32_t *sizes);
 
 /* Returns count times the size of an element, or 0 if it is not known. */
 uint64_t sl_nccl_bytes(const struct sl_nccl_event *e);

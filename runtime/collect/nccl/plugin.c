@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/loader.h"
-#include "base/log.h"
 #include "base/text_table.h"
+#include "collect/nccl/level.h"
 
 #define TEXT_MOST    64u /* longest text of NCCL in bytes; the rest of a longer text is cut */
 #define TEXTS        256 /* size of the table of NCCL's texts, a power of two */
@@ -23,11 +22,9 @@
 #define VERSION_2_31 23100
 #define TAG_OF_NCCL  (1ull << 63) /* a tag with this bit is NCCL's own */
 
-/* The mask at SYNCLINE_NCCL=calls. NCCL 2.27 (version 4) reports neither calls nor launches. */
-#define CALLS_2_27 (SL_NCCL_COLL | SL_NCCL_P2P)
-#define CALLS                                                                                      \
-    (SL_NCCL_COLL_API | SL_NCCL_P2P_API | SL_NCCL_KERNEL_LAUNCH | SL_NCCL_COLL | SL_NCCL_P2P |     \
-     SL_NCCL_CE_COLL)
+/* NCCL 2.27 (version 4) reports neither calls nor launches. */
+#define TYPES_2_27 (SL_NCCL_COLL | SL_NCCL_P2P | SL_NCCL_PROXY_OP | SL_NCCL_PROXY_STEP)
+#define TYPES      (~0)
 
 /* A handle has the event's kind in the low bits, then a number that counts the thread's events, and
  * the number of the thread. */
@@ -45,18 +42,11 @@ struct comm {
     _Atomic uint32_t instance;
 };
 
-struct copy {
-    int *_Atomic mask; /* NULL: the entry is free */
-    _Atomic int bits;  /* events that this copy is asked for inside windows */
-};
-
 static struct {
-    _Atomic int is_wanted, is_stopped, level;
     _Atomic uint32_t comms; /* number of the last communicator */
     _Atomic uint32_t threads;
     _Atomic uint64_t odd;
     struct comm comm[SL_NCCL_COMMS];
-    struct copy copy[SL_NCCL_COPIES];
     struct {
         const char *_Atomic text;
         _Atomic uint32_t number;
@@ -79,107 +69,6 @@ static void count_odd(void)
 uint64_t sl_nccl_plugin_odd(void)
 {
     return atomic_load_explicit(&plugin.odd, memory_order_relaxed);
-}
-
-/* ---- masks ---- */
-
-static int is_recording(void)
-{
-    return atomic_load_explicit(&plugin.is_wanted, memory_order_relaxed);
-}
-
-/* Writes the masks of all copies. NCCL reads them without synchronisation. */
-static void set_masks(void)
-{
-    int on = atomic_load(&plugin.is_wanted);
-
-    for (unsigned i = 0; i < SL_NCCL_COPIES; i++) {
-        int *mask = atomic_load(&plugin.copy[i].mask);
-
-        if (mask)
-            __atomic_store_n(mask, on ? atomic_load(&plugin.copy[i].bits) : 0, __ATOMIC_RELAXED);
-    }
-}
-
-void sl_nccl_plugin_level(enum sl_nccl_level level)
-{
-    atomic_store(&plugin.level, (int)level);
-}
-
-void sl_nccl_plugin_enable(int on)
-{
-    atomic_store(&plugin.is_wanted, on && !atomic_load(&plugin.is_stopped) &&
-                                        atomic_load(&plugin.level) != SL_NCCL_OFF);
-    set_masks();
-}
-
-void sl_nccl_plugin_stop(void)
-{
-    atomic_store(&plugin.is_stopped, 1);
-    atomic_store(&plugin.is_wanted, 0);
-    set_masks();
-}
-
-/* Returns the version of the copy of NCCL that has this mask, such as 22809; 0 if it is not known.
- * The copy stays loaded from then on, because we write its mask at any time. */
-static int version_of(const int *mask)
-{
-    int (*get)(int *version);
-    int version = 0;
-    Dl_info holder, owner;
-    void *library;
-
-    if (!sl_loader_find(mask, &holder) || !holder.dli_fname)
-        return 0;
-    library = sl_loader_open(holder.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-    if (!library)
-        library = sl_loader_open(NULL, RTLD_LAZY);
-    if (!library)
-        return 0;
-    get = __extension__(int (*)(int *)) sl_loader_symbol(library, "ncclGetVersion");
-    if (get && sl_loader_find(__extension__(void *) get, &owner) &&
-        owner.dli_fbase == holder.dli_fbase && get(&version) != 0)
-        version = 0;
-    sl_loader_close(library);
-    return version;
-}
-
-/* Returns the entry of the copy, a free entry, or NULL if there are too many copies. */
-static struct copy *copy_of(int *mask)
-{
-    for (unsigned i = 0; i < SL_NCCL_COPIES; i++) {
-        int *there = atomic_load(&plugin.copy[i].mask);
-
-        if (there == mask || !there)
-            return &plugin.copy[i];
-    }
-    return NULL;
-}
-
-/* Returns 0, or -ENOTSUP if NCCL is older than `least`. */
-static int take_copy(int *mask, int bits, int least)
-{
-    static int said;
-    struct copy *copy = copy_of(mask);
-    int *none = NULL;
-    int version;
-
-    if (!copy || atomic_load(&copy->mask) == mask)
-        return 0;
-    version = version_of(mask);
-    if (version < least) {
-        sl_log_once(&said, SL_LOG_WARN,
-                    "this NCCL (version %d) is not 2.31 or later but asks for plugin version 7: "
-                    "its profiler events are not recorded; NVTX ranges describe its collectives",
-                    version);
-        return -ENOTSUP;
-    }
-    /* Another thread may have taken the entry for another copy. Then the next call for this copy
-     * tries again; until then its mask stays 0. */
-    atomic_store(&copy->bits, bits);
-    atomic_compare_exchange_strong(&copy->mask, &none, mask);
-    sl_log(SL_LOG_DEBUG, "NCCL %d has loaded syncline's profiler plugin", version);
-    return 0;
 }
 
 /* ---- texts ---- */
@@ -294,18 +183,17 @@ int sl_nccl_plugin_comm(uint32_t number, struct sl_nccl_comm *out)
     return atomic_load(&c->number) == number ? 0 : -ENOENT;
 }
 
-static int init(void **context, int *mask, int bits, int least, uint64_t hash, const char *name,
+static int init(void **context, int *mask, int known, int least, uint64_t hash, const char *name,
                 int nodes, int ranks, int rank)
 {
     int saved = errno;
 
     *context = NULL;
-    if (take_copy(mask, bits, least)) {
+    if (sl_nccl_level_take(mask, known, least)) {
         errno = saved;
         return 1;
     }
     *context = (void *)(uintptr_t)add_comm(hash, name, nodes, ranks, rank);
-    set_masks();
     errno = saved;
     return 0;
 }
@@ -314,21 +202,21 @@ int sl_nccl_plugin_init_v4(void **context, int *mask, const char *name, uint64_t
                            int ranks, int rank, void *log)
 {
     (void)log;
-    return init(context, mask, CALLS_2_27, 0, hash, name, nodes, ranks, rank);
+    return init(context, mask, TYPES_2_27, 0, hash, name, nodes, ranks, rank);
 }
 
 int sl_nccl_plugin_init_v5(void **context, uint64_t hash, int *mask, const char *name, int nodes,
                            int ranks, int rank, void *log)
 {
     (void)log;
-    return init(context, mask, CALLS, 0, hash, name, nodes, ranks, rank);
+    return init(context, mask, TYPES, 0, hash, name, nodes, ranks, rank);
 }
 
 int sl_nccl_plugin_init_v7(void **context, uint64_t hash, int *mask, const char *name, int nodes,
                            int ranks, int rank, void *log)
 {
     (void)log;
-    return init(context, mask, CALLS, VERSION_2_31, hash, name, nodes, ranks, rank);
+    return init(context, mask, TYPES, VERSION_2_31, hash, name, nodes, ranks, rank);
 }
 
 /* The number stays in the entry until the entry is used again, because records of the communicator
@@ -483,17 +371,23 @@ static uint64_t start(uint64_t type, uint32_t comm, uint64_t handle,
 }
 
 /* NCCL starts types that were not asked for, and up to 2.27 it leaves out the events inside an
- * event without a handle. So each event gets a handle. */
+ * event without a handle. So each event gets a handle. An event of a type that was not asked for is
+ * not recorded. */
 static int start_event(void *context, void **handle, const struct sl_nccl_descriptor *d,
                        uint64_t type, int has_tag)
 {
+    int types = sl_nccl_level_types();
     uint64_t number;
 
-    if (!is_recording()) {
+    if (!types) {
         *handle = (void *)(uintptr_t)KIND_OFF;
         return 0;
     }
     number = new_handle();
+    if (!((uint64_t)types & type)) {
+        *handle = (void *)(uintptr_t)(number | KIND_OTHER);
+        return 0;
+    }
     *handle = (void *)(uintptr_t)(number | start(type, comm_of(context), number, d, has_tag));
     return 0;
 }
@@ -557,7 +451,7 @@ void sl_nccl_plugin_node(uint64_t node)
         .parent = mine.group,
         .number = node};
 
-    if (is_recording() && node && (mine.launch || mine.has_calls))
+    if (sl_nccl_level_types() && node && (mine.launch || mine.has_calls))
         put(&e, sl_clock_stamp());
 }
 

@@ -23,7 +23,6 @@
 
 enum {
     SL_NCCL_COMMS = 4096, /* maximum number of communicators at one time; a power of two */
-    SL_NCCL_COPIES = 8,   /* maximum number of copies of NCCL in the process */
 };
 
 /* The parts of a record's header (`parts`). */
@@ -75,13 +74,6 @@ struct sl_nccl_comm {
     int32_t nodes, ranks, rank;
     uint32_t instance; /* counts the communicators with this hash and rank, from 1 */
 };
-
-/* One thread at a time: sets what windows record. */
-void sl_nccl_plugin_level(enum sl_nccl_level level);
-/* Recorder thread: a window opens or closes. NCCL is asked for events only inside windows. */
-void sl_nccl_plugin_enable(int on);
-/* Any thread, also in a forked child. Stops recording for good. Async-signal-safe. */
-void sl_nccl_plugin_stop(void);
 
 /* Call on the thread that has created the node of a CUDA graph. */
 void sl_nccl_plugin_node(uint64_t node);

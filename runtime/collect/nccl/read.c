@@ -32,11 +32,12 @@
 #include "collect/nccl/plugin.h"
 #include "collect/nccl/ranges.h"
 
-#define CALLS     4096 /* number of calls that are kept, a power of two */
-#define KERNELS   256  /* number of launched kernels that are kept, a power of two */
-#define MEMBERS   32   /* number of calls of a kernel that are told apart */
-#define LOOK_BACK 1024 /* number of calls among which the calls of a group are looked for */
-#define NODES     1024 /* number of graph nodes that are kept, a power of two */
+#define CALLS     4096        /* number of calls that are kept, a power of two */
+#define KERNELS   256         /* number of launched kernels that are kept, a power of two */
+#define MEMBERS   32          /* number of calls of a kernel that are told apart */
+#define LOOK_BACK 1024        /* number of calls among which the calls of a group are looked for */
+#define LAUNCH_NS 1000000000u /* longest time from a launch to its collectives */
+#define NODES     1024        /* number of graph nodes that are kept, a power of two */
 
 /* Identifies a call of several messages by its range. Handles never have this bit. */
 #define OF_RANGE (1ull << 63)
@@ -125,10 +126,10 @@ static void tell_nodes(const struct sl_nccl_read *r, const struct kernel *k, uin
 }
 
 /* Returns the number of the members about some work, or 0 if there is no room. */
-static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work)
+static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work, uint32_t *sizes)
 {
     char text[SL_NCCL_TEXT_MOST];
-    size_t length = sl_nccl_describe(text, work);
+    size_t length = sl_nccl_describe(text, work, sizes);
     uint32_t id = sl_intern_find(r->opt.names, text, length);
 
     if (!id && r->texts_used + length <= r->opt.texts_bytes) {
@@ -143,20 +144,21 @@ static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work)
 static void tell(struct sl_nccl_read *r, const struct kernel *k)
 {
     struct sl_nccl_work untagged = k->work;
-    uint32_t id;
+    uint32_t id, sizes = 0;
 
     if (!k->is_captured && (!k->about || k->about->thread != k->thread))
         return;
-    id = intern(r, &k->work);
+    id = intern(r, &k->work, &sizes);
     untagged.tag = 0;
     if (!id && k->work.tag)
-        id = intern(r, &untagged);
+        id = intern(r, &untagged, &sizes);
     r->lost += !id;
     if (k->is_captured && id)
         tell_nodes(r, k, id);
     if (!k->about || k->about->thread != k->thread)
         return;
     k->about->text = id;
+    k->about->sizes = sizes;
     k->about->number = k->work.calls == 1 && (k->work.first.record.parts == SL_NCCL_RECORD_COLL ||
                                               k->work.first.record.parts == SL_NCCL_RECORD_CE)
                            ? k->work.first.number
@@ -306,9 +308,11 @@ static void take_launch_end(struct sl_nccl_read *r, const struct sl_nccl_ordered
 
 /* NCCL 2.29 and later report neither the launch nor the collective of a Broadcast. Its kernel is
  * launched between its call and the end of the group. If the group has several communicators, it is
- * not known which of them launches when. */
+ * not known which of them launches when. The launch of other calls is reported, perhaps later and on
+ * another thread. */
 static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
+    static const char *const not_reported[] = {"Broadcast", NULL};
     uint64_t most = r->calls < LOOK_BACK ? r->calls : LOOK_BACK;
     struct kernel *k = &r->kernel[r->kernels % KERNELS];
     const struct sl_nccl_event *last = NULL;
@@ -318,6 +322,8 @@ static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered 
 
         if (call->parent != it->event.handle)
             continue;
+        if (!sl_nccl_is_one_of(call->func, not_reported))
+            return;
         if (last && call->record.aux != last->record.aux) {
             r->lost++;
             return;
@@ -328,6 +334,7 @@ static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered 
         return;
     r->kernels++;
     *k = (struct kernel){.group = it->event.handle,
+                         .tasks = it->event.handle, /* collectives are not reported */
                          .end_ns = it->ns,
                          .thread = it->thread,
                          .work.comm = last->record.aux};
@@ -358,6 +365,8 @@ static void take_tasks(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 
     if (from < it->range.start_ns)
         from = it->range.start_ns;
+    if (it->ns - from > LAUNCH_NS)
+        from = it->ns - LAUNCH_NS;
     *k = (struct kernel){.start_ns = from,
                          .end_ns = it->ns,
                          .tasks = it->event.handle,

@@ -115,8 +115,8 @@ struct sl_kineto_comm {
 /* NCCL's report about a launching call. */
 struct sl_kineto_collective {
     uint64_t correlation, number;
-    uint32_t text; /* interned JSON members */
-    uint32_t what; /* enum sl_launch_what */
+    uint32_t text;        /* interned JSON members */
+    uint32_t what, sizes; /* as in struct sl_launch_about */
 };
 
 struct sl_kineto {

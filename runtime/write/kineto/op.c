@@ -183,8 +183,9 @@ char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_ev
 
 void sl_kineto_launched(struct sl_kineto *k, const struct sl_event *ev)
 {
-    k->launched[ev->correlation & (SL_KINETO_COLLECTIVES - 1)] = (struct sl_kineto_collective){
-        ev->correlation, ev->u.collective.number, ev->name, ev->u.collective.what};
+    k->launched[ev->correlation & (SL_KINETO_COLLECTIVES - 1)] =
+        (struct sl_kineto_collective){ev->correlation, ev->u.collective.number, ev->name,
+                                      ev->u.collective.what, ev->u.collective.sizes};
 }
 
 /* Returns whether a call, or a GPU operation that the call has launched, does the work. */
@@ -217,6 +218,11 @@ char *sl_kineto_put_launched(const struct sl_kineto *k, char *at, const struct s
     text = sl_intern_get(k->opt.intern, c->text, &length);
     if (!text || length > LAUNCHED_MOST)
         return at;
+    /* The row of a kernel that PyTorch has launched tells the sizes in PyTorch's words. */
+    if (ev->kind == SL_EV_KERNEL && k->collective && c->sizes <= length) {
+        text += c->sizes;
+        length -= c->sizes;
+    }
     at = sl_json_raw(at, text, length);
     if (c->number == UINT64_MAX)
         return at;

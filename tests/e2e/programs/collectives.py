@@ -2,11 +2,14 @@
 init (two communicators), destroy, all (each function once, outside of groups), group (several functions in one group), pair (one function in a group),
 capture (all, into
 one graph for each device), replay (launches these graphs), fill (a memset), copy, split (two more communicators), both
-(these and the first in one group), abort (these), again (init, from the same id each time), tag (an AllReduce with a
-user tag), default (the following calls use the default stream), count=N (elements of the following calls), load=FILE (a
-library), open and close (a window of syncline), fork (a child that makes collectives
+(these and the first in one group), abort (these), again (init, from the same id each time), nonblocking (again, with
+communicators that do not block), tag (an AllReduce with a user tag), default (the following calls use the default
+stream), count=N (elements of the following calls), load=FILE (a
+library), open, close and dump (a window of syncline), level=N (of sl_collectives()), status (prints what sl_status()
+says about NCCL, as JSON), foreign (waits until the mask is not ours), fork (a child that makes collectives
 of its own communicators), sync."""
 import ctypes
+import json
 import os
 import sys
 import threading
@@ -147,7 +150,7 @@ def abort():
         check(nccl.ncclCommAbort(comm))
 
 
-def again():
+def again(is_blocking=1):
     """Makes the two communicators from one id, also if there were communicators of this id before."""
     if not ids:
         ids.append(ctypes.create_string_buffer(128))
@@ -155,10 +158,12 @@ def again():
 
     class Id(ctypes.Structure):
         _fields_ = [("path", ctypes.c_char * 128)]
+    config = (ctypes.c_int32 * 32)()
+    config[4] = is_blocking
     for rank in range(2):
         on(rank)
         comms[rank:] = [P()]
-        check(nccl.ncclCommInitRank(ctypes.byref(comms[rank]), 2, Id.from_buffer(ids[0]), rank))
+        check(nccl.ncclCommInitRankConfig(ctypes.byref(comms[rank]), 2, Id.from_buffer(ids[0]), rank, config))
 
 
 def tag():
@@ -191,9 +196,43 @@ def default():
     streams[:] = [P(0), P(0)]
 
 
+class Nccl(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_int32), ("level", ctypes.c_int32), ("mask", ctypes.c_uint32),
+                ("is_foreign", ctypes.c_int32)]
+
+
+class Status(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("state", ctypes.c_int32), ("window", ctypes.c_uint32),
+                ("windows_completed", ctypes.c_uint64), ("numbers", ctypes.c_uint64 * 4),
+                ("texts", ctypes.c_char * 1280), ("collectives", ctypes.c_int32), ("nccl_count", ctypes.c_uint32),
+                ("nccl", Nccl * 8)]
+
+
+def ask():
+    status = Status(size=ctypes.sizeof(Status))
+    return status if syncline.sl_status(ctypes.byref(status)) == 0 else None
+
+
 def wait_for(*states):
-    status = (ctypes.c_uint32 * 512)(2048)
-    while syncline.sl_status(status) != 0 or status[2] not in states:
+    while not ask() or ask().state not in states:
+        time.sleep(0.001)
+
+
+def show():
+    status = ask()
+    copies = [[one.version, one.level, one.mask, one.is_foreign] for one in status.nccl[:status.nccl_count]]
+    print(json.dumps({"level": status.collectives, "copies": copies}), flush=True)
+
+
+def dump():
+    done = ask().windows_completed
+    check(syncline.sl_dump())
+    while ask().windows_completed == done or ask().state != 3:
+        time.sleep(0.001)
+
+
+def wait_until_foreign():
+    while not any(one.is_foreign for one in ask().nccl):
         time.sleep(0.001)
 
 
@@ -210,12 +249,14 @@ def stop():
 def main():
     global count
     setup()
-    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill, "split": split, "both": both, "abort": abort, "again": again, "tag": tag, "copy": copy,
+    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill, "split": split, "both": both, "abort": abort, "again": again, "nonblocking": lambda: again(0), "tag": tag, "copy": copy,
              "capture": capture, "replay": replay, "default": default,
-             "open": start, "close": stop}
+             "open": start, "close": stop, "dump": dump, "status": show, "foreign": wait_until_foreign}
     for step in sys.argv[1:]:
         if step.startswith("count="):
             count = int(step[6:])
+        elif step.startswith("level="):
+            print(syncline.sl_collectives(int(step[6:])), flush=True)
         elif step.startswith("load="):
             ctypes.CDLL(step[5:])
         elif step.startswith("half:"):  # a window opens between the calls of a group

@@ -4,6 +4,7 @@
  * Application threads. The creation of a communicator does not wait for the other ranks. Its first
  * collective does, and a split too.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,9 @@
 enum {
     MAX_TASKS = 1024,
     MAX_FACTORS = 64,
-    TAG_PLACE = 56, /* of ncclCollConfig_t's userProfilerTag */
-    NO_COLOR = -1   /* NCCL_SPLIT_NOCOLOR */
+    TAG_PLACE = 56,      /* of ncclCollConfig_t's userProfilerTag */
+    BLOCKING_PLACE = 16, /* of ncclConfig_t's blocking */
+    NO_COLOR = -1        /* NCCL_SPLIT_NOCOLOR */
 };
 
 LIBRARY(int, ncclGetVersion, (int *out))
@@ -53,7 +55,15 @@ LIBRARY(int, ncclCommInitRank,
 LIBRARY(int, ncclCommInitRankConfig,
         (struct sim_nccl_comm * *out, int ranks, struct sim_nccl_id id, int rank, void *config))
 {
-    return sim_nccl_attach(&id, ranks, rank, out);
+    int error = sim_nccl_attach(&id, ranks, rank, out), blocking = 1;
+
+    if (config) {
+        memcpy(&blocking, (const char *)config + BLOCKING_PLACE, sizeof blocking);
+    }
+    if (!error) {
+        (*out)->is_nonblocking = blocking == 0;
+    }
+    return error;
 }
 
 LIBRARY(int, ncclCommInitRankScalable,
@@ -207,6 +217,39 @@ struct pending {
 static __thread struct pending *pending;
 static __thread int pending_count, group_depth;
 
+struct launch {
+    struct sim_nccl_comm *comm;
+    void *stream, *group;
+    const struct sim_nccl_task *tasks;
+    int count, error;
+};
+
+static void *launch_on_thread(void *user)
+{
+    struct launch *launch = user;
+
+    sim_nccl_set_group(launch->group);
+    launch->error = sim_nccl_launch(launch->comm, launch->stream, launch->tasks, launch->count);
+    return NULL;
+}
+
+/* Launches on a new thread if the communicator does not block. Real NCCL returns before that thread
+ * has ended. */
+static int launch(struct sim_nccl_comm *comm, void *stream, const struct sim_nccl_task *tasks,
+                  int count)
+{
+    struct launch launch = {comm, stream, sim_nccl_group(), tasks, count, NCCL_SYSTEM_ERROR};
+    pthread_t thread;
+
+    if (!comm->is_nonblocking) {
+        return sim_nccl_launch(comm, stream, tasks, count);
+    }
+    if (pthread_create(&thread, NULL, launch_on_thread, &launch) == 0) {
+        pthread_join(thread, NULL);
+    }
+    return launch.error;
+}
+
 /* Launches all pending tasks of one communicator, the communicator of pending[first], and removes
  * these tasks. */
 static int launch_one(int first)
@@ -223,7 +266,7 @@ static int launch_one(int first)
         }
     }
     if (tasks) {
-        error = sim_nccl_launch(comm, stream, tasks, count);
+        error = launch(comm, stream, tasks, count);
     }
     free(tasks);
     return error;
@@ -275,8 +318,8 @@ static int ask_inside(struct sim_nccl_comm *comm, void *stream, struct sim_nccl_
     task.is_copied = group_depth == 0 && sim_nccl_is_copied(comm, &task);
     sim_nccl_tell_call(comm, &task, stream, group_depth);
     if (group_depth == 0) {
-        int error = task.is_copied ? sim_nccl_copy(comm, stream, &task)
-                                   : sim_nccl_launch(comm, stream, &task, 1);
+        int error =
+            task.is_copied ? sim_nccl_copy(comm, stream, &task) : launch(comm, stream, &task, 1);
 
         sim_nccl_tell_group_end();
         return error;

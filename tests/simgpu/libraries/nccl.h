@@ -85,6 +85,7 @@ struct sim_nccl_comm {
     atomic_int refs; /* number of references: one of the program, one per pending kernel */
     atomic_bool aborted;
     int ranks, rank, device;
+    bool is_nonblocking; /* true: a thread of NCCL's launches the kernels */
     struct sim_nccl_shared *shared;
     size_t bytes;
     struct sim_nccl_id id;
@@ -172,6 +173,9 @@ void *sim_nccl_tell_launch(const struct sim_nccl_comm *comm, const struct sim_nc
                            int count, void *stream);
 void sim_nccl_tell_launched(const struct sim_nccl_comm *comm, void *launch, void *stream,
                             const struct sim_nccl_task *tasks, int count, unsigned channels);
+/* The calling thread's group, for a thread that launches for another thread. */
+void *sim_nccl_group(void);
+void sim_nccl_set_group(void *group);
 void *sim_nccl_tell_copies(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
                            void *stream);
 void sim_nccl_tell_copied(const struct sim_nccl_comm *comm, void *copies);

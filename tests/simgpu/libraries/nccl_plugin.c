@@ -37,6 +37,7 @@ enum {
     GROUP_START_API_STOP = 23,
     GROUP_END_API_START = 24,
     DESCRIPTOR_BYTES = 136,
+    RAS_SETS_MASK = 23100,
     OLDEST_TABLE = 4 /* tables of earlier versions have other functions */
 };
 
@@ -144,6 +145,9 @@ void sim_nccl_plugin_attach(struct sim_nccl_comm *comm)
         mask = 0;
     }
     comm->told = state == LOADED;
+    if (comm->told && sim_option("NCCL_RAS") && sim_nccl_version() >= RAS_SETS_MASK) {
+        __atomic_store_n(&mask, (int)strtol(sim_option("NCCL_RAS"), NULL, 0), __ATOMIC_RELAXED);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -351,6 +355,16 @@ void sim_nccl_tell_call(struct sim_nccl_comm *comm, struct sim_nccl_task *task, 
     if (comm->told) {
         stop(last_call);
     }
+}
+
+void *sim_nccl_group(void)
+{
+    return group_handle;
+}
+
+void sim_nccl_set_group(void *group)
+{
+    group_handle = group;
 }
 
 void sim_nccl_tell_group_end(void)

@@ -7,6 +7,7 @@
 
 #include "base/intern.h"
 #include "base/text_table.h"
+#include "collect/nccl/level.h"
 #include "collect/nccl/plugin.h"
 #include "collect/nccl/read.h"
 
@@ -114,7 +115,7 @@ static int set_up(void **state)
     all.launches = launches;
     if (sl_nccl_read_create(&reader, &all))
         return -1;
-    sl_nccl_plugin_level(SL_NCCL_CALLS);
+    sl_nccl_level_set(SL_NCCL_CALLS);
     return 0;
 }
 
@@ -134,9 +135,9 @@ static void mask_is_set_in_windows_only(void **state)
     void *context = init(1, NULL, 2, 0), *handle;
 
     assert_int_equal(mask, 0);
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_enable(1);
     assert_int_equal(mask, 0x1e06);
-    sl_nccl_plugin_enable(0);
+    sl_nccl_level_enable(0);
     assert_int_equal(mask, 0);
     /* captured graphs keep their mask */
     handle = start(context, call(NULL, "AllReduce", 8));
@@ -144,11 +145,11 @@ static void mask_is_set_in_windows_only(void **state)
     assert_int_equal(sl_nccl_plugin_end(handle), 0);
     assert_int_equal(read_all(), 0);
     assert_int_equal(sl_nccl_plugin_odd(), 0);
-    sl_nccl_plugin_level(SL_NCCL_OFF);
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_set(SL_NCCL_OFF);
+    sl_nccl_level_enable(1);
     assert_int_equal(mask, 0);
-    sl_nccl_plugin_level(SL_NCCL_CALLS);
-    sl_nccl_plugin_enable(0);
+    sl_nccl_level_set(SL_NCCL_CALLS);
+    sl_nccl_level_enable(0);
     sl_nccl_plugin_finalize(context);
 }
 
@@ -160,7 +161,7 @@ static void version_4_reports_only_collectives(void **state)
     void *context = NULL, *handle = NULL;
 
     d.type |= 0xa5a5a500;
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_enable(1);
     assert_int_equal(sl_nccl_plugin_init_v4(&context, &other, "name", 7, 1, 2, 1, NULL), 0);
     assert_int_equal(other, SL_NCCL_COLL | SL_NCCL_P2P);
     assert_int_equal(sl_nccl_plugin_start_v4(context, &handle, &d), 0);
@@ -168,7 +169,7 @@ static void version_4_reports_only_collectives(void **state)
     assert_int_equal(sl_nccl_plugin_end(handle), 0);
     assert_int_equal(read_all(), 1);
     assert_int_equal(last[0].record.parts, SL_NCCL_RECORD_COLL);
-    sl_nccl_plugin_enable(0);
+    sl_nccl_level_enable(0);
     sl_nccl_plugin_finalize(context);
 }
 
@@ -187,7 +188,7 @@ static void kernels_are_described(void **state)
     void *context = init(0xabc, "tp", 4, 3), *group, *reduce, *gather, *launch;
     uint64_t number;
 
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_enable(1);
     group = start(context, of_type(SL_NCCL_GROUP_API, NULL));
     reduce = start(context, call(group, "AllReduce", 100));
     gather = start(context, call(group, "AllGather", 1024));
@@ -203,12 +204,12 @@ static void kernels_are_described(void **state)
     assert_int_equal(read_all(), 8);
     assert_string_equal(
         about(now_ns - 40, &number),
-        ",\"NCCL call\":\"AllReduce\",\"NCCL count\":100,\"NCCL dtype\":\"ncclFloat32\","
-        "\"NCCL bytes\":400,\"Algorithm\":\"TREE\",\"Protocol\":\"LL128\",\"Channels\":4,"
+        ",\"NCCL count\":100,\"NCCL dtype\":\"ncclFloat32\",\"NCCL bytes\":400,"
+        "\"NCCL call\":\"AllReduce\",\"Algorithm\":\"TREE\",\"Protocol\":\"LL128\",\"Channels\":4,"
         "\"Comm\":\"0x0000000000000abc\",\"Comm name\":\"tp\",\"Comm ranks\":4,\"Comm rank\":3");
     assert_int_equal(number, 5);
-    assert_non_null(strstr(about(now_ns - 10, &number), "\"NCCL call\":\"AllGather\","
-                                                        "\"NCCL count\":1024"));
+    assert_non_null(strstr(about(now_ns - 10, &number), "\"NCCL count\":1024"));
+    assert_non_null(strstr(about(now_ns - 10, &number), "\"NCCL call\":\"AllGather\""));
     assert_int_equal(number, 6);
     assert_string_equal(about(now_ns - 30, NULL), "");
     sl_nccl_plugin_finalize(context);
@@ -311,7 +312,7 @@ static void unreadable_texts_are_left_out(void **state)
 
     memset(longest, 'x', sizeof(longest));
     longest[299] = '\0';
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_enable(1);
     start(context, call(NULL, NULL, UINT64_MAX));
     start(context, call(NULL, (const char *)4711, UINT64_MAX / 2));
     start(context, call(NULL, longest, 1));
@@ -329,7 +330,7 @@ static void calls_that_do_not_fit_are_counted(void **state)
     void *context = init(3, NULL, 2, 1), *launch, *other;
     uint64_t odd = sl_nccl_plugin_odd();
 
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_enable(1);
     launch = start(context, of_type(SL_NCCL_KERNEL_LAUNCH, NULL));
     assert_int_equal(sl_nccl_plugin_end(launch), 0);
     assert_int_equal(sl_nccl_plugin_end(launch), 0); /* twice */
@@ -397,7 +398,7 @@ static void *hammer(void *seed)
             sl_nccl_plugin_end(handle[random >> 4 & 7]);
             break;
         case 4:
-            sl_nccl_plugin_enable((int)random & 1);
+            sl_nccl_level_enable((int)random & 1);
             break;
         default:
             if (d.type == 512 || d.type == 1024 ||
@@ -425,10 +426,10 @@ static void nothing_is_recorded_after_a_stop(void **state)
 {
     void *context = init(4, NULL, 2, 0);
 
-    sl_nccl_plugin_enable(1);
-    sl_nccl_plugin_stop();
+    sl_nccl_level_enable(1);
+    sl_nccl_level_stop();
     assert_int_equal(mask, 0);
-    sl_nccl_plugin_enable(1);
+    sl_nccl_level_enable(1);
     assert_int_equal(mask, 0);
     start(context, call(NULL, "AllReduce", 1));
     assert_int_equal(read_all(), 0);

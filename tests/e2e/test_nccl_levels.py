@@ -1,0 +1,72 @@
+"""What windows record about NCCL's collectives changes while the job runs: sl_collectives(), syncline.collectives(),
+sl_status(), sl_dump(), and a mask that somebody else sets."""
+import json
+import sys
+
+import pytest
+
+import harness
+import test_nccl
+
+CALLS = 0x1e06  # CollApi, P2pApi, KernelLaunch, Coll, P2p, CeColl
+
+
+def said_by(run):
+    """Returns the JSON lines that the program has printed."""
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def test_level_changes_in_a_window(tmp_path):
+    """The mask is 0 outside windows, and a new level counts at once. No call opens a window."""
+    run = test_nccl.go(tmp_path, "init", "status", "all", "level=0", "open", "status", "all", "sync", "level=1", "status",
+                       "all", "sync", "level=0", "all", "sync", "level=1", "close", "status", "level=4", "level=-1",
+                       window="demand", lead_in="0s")
+    assert said_by(run) == [{"level": 1, "copies": [[22809, 1, 0, 0]]}, 0,
+                            {"level": 0, "copies": [[22809, 0, 0, 0]]}, 0,
+                            {"level": 1, "copies": [[22809, 1, CALLS, 0]]}, 0, 0,
+                            {"level": 1, "copies": [[22809, 1, 0, 0]]}, -22, -22]
+    trace = run.trace()
+    described = [row for row in trace.of("kernel") if test_nccl.described(row)]
+    assert len(trace.of("kernel")) == 3 * 18 and len(described) == 18
+    trace.events = [row for row in trace.events if row.get("cat") != "kernel" or row in described]
+    assert {row["args"]["NCCL number"] for row in described if "NCCL number" in row["args"]} == {2}
+    assert test_nccl.check(run, trace) == 18
+
+
+def test_dump_has_the_collectives_before_it(tmp_path):
+    run = test_nccl.go(tmp_path, "init", "open", "all", "sync", "dump", "all", "sync", "close", window="demand",
+                       lead_in="0s")
+    assert [test_nccl.check(run, trace) for trace in run.traces()] == [18, 18]
+
+
+@pytest.mark.parametrize("nccl", ["2.31", "2.29"])
+def test_somebody_else_sets_the_mask(tmp_path, nccl):
+    """NCCL's RAS client asks for all events. The level stays, and other events are dropped. One line says it."""
+    asked = 0xffff
+    steps = ["foreign"] * (nccl == "2.31") + ["all", "sync", "status"]
+    run = harness.run(tmp_path, sys.executable, test_nccl.PROGRAM, "open", "init", *steps, python="0", window="demand",
+                      lead_in="0s", log="info", SYNCLINE_NCCL="calls",
+                      sim=["--cuda", "13", "--devices", "2", "--nccl", nccl, "--nccl-ras", hex(asked)])
+    assert run.status == 0, run.stderr
+    is_foreign = nccl == "2.31"
+    version = {"2.31": 23102, "2.29": 22907}[nccl]
+    assert said_by(run) == [{"level": 1, "copies": [[version, 1, asked if is_foreign else CALLS, int(is_foreign)]]}]
+    assert sum("mask was set to" in line for line in run.said()) == is_foreign
+    assert test_nccl.check(run, run.trace(), nccl) == 18
+
+
+def test_python(tmp_path):
+    """syncline.collectives() sets the level, also for a block. It never raises an exception."""
+    program = tmp_path / "job.py"
+    program.write_text("import ctypes\nctypes.CDLL('libcudart.so.13').cudaFree(None)\nimport syncline\n"
+                       "level = lambda: syncline.status()['collectives']\n"
+                       "print(level())\n"
+                       "with syncline.collectives('off') as asked:\n"
+                       "    print(bool(asked), level())\n"
+                       "    with syncline.collectives('loud') as asked:\n"
+                       "        print(bool(asked), level())\n"
+                       "print(level(), bool(syncline.collectives('off')), level(), syncline.status()['nccl'])\n")
+    run = harness.run(tmp_path, sys.executable, program, sim=["--cuda", "13"], SYNCLINE_NCCL="calls",
+                      PYTHONPATH=str(harness.REPO / "python_hook"))
+    assert run.status == 0, run.stderr
+    assert run.stdout.split() == "calls True off False off calls True off []".split()
