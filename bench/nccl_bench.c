@@ -176,7 +176,8 @@ static void run(const struct sl_nccl_descriptor *call, const struct sl_nccl_desc
 static void all_reduce(void)
 {
     static const struct sl_nccl_descriptor call = {
-        .type = SL_NCCL_COLL_API, .coll_api = {"AllReduce", 1000, "ncclFloat32", 0}};
+        .type = SL_NCCL_COLL_API,
+        .coll_api = {.func = "AllReduce", .count = 1000, .dtype = "ncclFloat32"}};
     static const struct sl_nccl_descriptor task = {.type = SL_NCCL_COLL,
                                                    .coll = {.number = 7,
                                                             .func = "AllReduce",
@@ -191,8 +192,9 @@ static void all_reduce(void)
 
 static void message(void)
 {
-    static const struct sl_nccl_descriptor call = {.type = SL_NCCL_P2P_API,
-                                                   .p2p_api = {"Send", 1000, "ncclFloat32"}};
+    static const struct sl_nccl_descriptor call = {
+        .type = SL_NCCL_P2P_API,
+        .p2p_api = {.func = "Send", .count = 1000, .dtype = "ncclFloat32"}};
     static const struct sl_nccl_descriptor task = {
         .type = SL_NCCL_P2P, .p2p = {.func = "Send", .count = 1000, .dtype = "ncclFloat32"}};
 
