@@ -222,6 +222,14 @@ def test_plugin_is_not_loaded(tmp_path, options):
     assert len(trace.of("kernel")) == 18 and not any(described(row) for row in trace.of("kernel"))
 
 
+def test_fork_with_a_version_7_of_its_own_is_refused(tmp_path):
+    """Some copies of NCCL below 2.31, changed by others, have another plugin version 7."""
+    run = go(tmp_path, "init", "all", "group", "destroy", "init", "all", "destroy", nccl="2.28-fork")
+    assert sum("version 22809) is not 2.31 or later but asks for plugin version 7" in line for line in run.said()) == 1
+    rows = run.trace().of("kernel")
+    assert len(rows) == len(run.truth_of("nccl")) > 28 and not any("Algorithm" in row["args"] for row in rows)
+
+
 def test_users_plugin_is_named(tmp_path):
     run = go(tmp_path, "init", "all", NCCL_PROFILER_PLUGIN="none", log="info")
     assert sum("NCCL_PROFILER_PLUGIN is set" in line for line in run.said()) == 1

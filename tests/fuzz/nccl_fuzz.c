@@ -4,9 +4,10 @@
  * For any input, the calls must return 0 (only `init` may fail), each event must get a handle, and
  * no call may crash. The records must be readable, and the text about each launch must be members
  * of a JSON object. An input is a sequence of calls of four bytes: the call and its thread, and
- * three bytes that choose the arguments. Handles and contexts are shared by the threads, and some
- * are another library's. Names may be NULL, not mapped, or end at the end of a page. The seeds are
- * collectives as NCCL sends them. With libFuzzer: build/fuzz/tests/fuzz/nccl_fuzz /tmp/found
+ * three bytes that choose the arguments. One of the calls opens and closes NVTX ranges of NCCL.
+ * Handles and contexts are shared by the threads, and some are another library's. Names may be
+ * NULL, not mapped, or end at the end of a page. The seeds are collectives as NCCL sends them. With
+ * libFuzzer: build/fuzz/tests/fuzz/nccl_fuzz /tmp/found
  *
  * Threads: four. Memory: the input, and static memory of the plugin.
  */
@@ -23,6 +24,7 @@
 #include "collect/nccl/level.h"
 #include "collect/nccl/plugin.h"
 #include "collect/nccl/read.h"
+#include "collect/nvtx/calls.h"
 #include "fuzz.h"
 #include "read/json_event.h"
 
@@ -32,6 +34,8 @@ enum {
     CONTEXTS = 8,
     MASKS = 12, /* more than the copies of NCCL that the plugin knows */
     CALL_BYTES = 4,
+    NCCL_DOMAIN = 5, /* the number of NCCL's NVTX domain */
+    RECORDS = 1 << 16,
 };
 
 enum {
@@ -41,6 +45,7 @@ enum {
     STOP,
     STATE,
     WINDOW,
+    RANGE,
     CALLS
 };
 
@@ -156,6 +161,28 @@ static void start(const uint8_t *b)
     atomic_store(&handle[b[2] >> 3 & (HANDLES - 1)], made);
 }
 
+/* An NVTX range of NCCL's, whose payload may be cut. */
+static void range(const uint8_t *b)
+{
+    static const char *const names[] = {"ncclAllReduce", "ncclBroadcast", "ncclSend", "nccl", "x"};
+    const char *name = names[b[1] >> 3 & 3];
+    char payload[256];
+    int length = snprintf(payload, sizeof(payload),
+                          "\"payload\":{\"NCCL communicator ID\":%lu,\"Message size [bytes]\":%lu,"
+                          "\"Root\":%u,\"Reduction operation\":%s}",
+                          number_of(b[3]), number_of(b[2]) * 4, b[2], b[3] & 1 ? "\"Sum\"" : "17");
+    struct sl_nvtx_event ev = {.message = {.string = sl_text_table_put(name, strlen(name))},
+                               .more = payload};
+
+    if (b[1] & 1) {
+        sl_nvtx_pop(NCCL_DOMAIN, NULL);
+        return;
+    }
+    if (b[1] & 2)
+        payload[b[2] % length] = '\0';
+    sl_nvtx_push(NCCL_DOMAIN, &ev);
+}
+
 static void call(const uint8_t *b)
 {
     uint64_t args[8] = {number_of(b[2]), number_of(b[3])};
@@ -183,6 +210,9 @@ static void call(const uint8_t *b)
             sl_nccl_level_set(b[2] % 8 ? SL_NCCL_CALLS : SL_NCCL_OFF);
             sl_nccl_level_enable(b[1] % 8 != 0);
         }
+        break;
+    case RANGE:
+        range(b);
         break;
     default:
         start(b);
@@ -221,7 +251,8 @@ static void read_all(void)
     struct sl_nccl_read_options opt = {.texts_bytes = 1 << 16, .sink = take_node};
     const struct sl_lane_record *record;
     struct sl_nccl_read *reader;
-    uint64_t ns = 0, until;
+    static uint64_t ns[RECORDS];
+    size_t count = 0;
 
     if (!json && sl_json_create(&json))
         abort();
@@ -230,14 +261,17 @@ static void read_all(void)
         abort();
     for (unsigned i = 0; i < sl_lanes_used(); i++) {
         while ((record = sl_lane_next(sl_lane_at(i)))) {
-            sl_nccl_read_record(reader, i, record, ns += 10, 0);
+            sl_nccl_read_record(reader, i + 1, record, record->stamp,
+                                record->domain == NCCL_DOMAIN);
+            if (count < RECORDS)
+                ns[count++] = record->stamp;
             sl_lane_read(sl_lane_at(i), record);
         }
     }
     sl_nccl_read_done(reader);
-    for (until = ns, ns = 0; ns <= until; ns += 10) {
+    for (size_t at = 0; at < count; at++) {
         for (unsigned i = 0; i < sl_lanes_used(); i++) {
-            const struct sl_launch_about *about = sl_launches_find(opt.launches, i, ns);
+            const struct sl_launch_about *about = sl_launches_find(opt.launches, i + 1, ns[at]);
 
             if (about && about->text)
                 check_members(json, sl_intern_get(opt.names, about->text, NULL));
@@ -300,7 +334,7 @@ size_t fuzz_seed(uint32_t seed, uint8_t *data, size_t cap)
     unsigned many = seed % 500 == 7 ? 2000 : 20;
     uint8_t *at = data;
 
-    for (unsigned i = 0; i < many && (size_t)(at - data) + 64 < cap; i++) {
+    for (unsigned i = 0; i < many && (size_t)(at - data) + 80 < cap; i++) {
         unsigned thread = seed & 1 ? i % THREADS : 0, text = (seed + i) % 192;
         unsigned place = seed & 2 ? i % 8 : 0, is_message = i % 5 == 4;
 
@@ -316,6 +350,10 @@ size_t fuzz_seed(uint32_t seed, uint8_t *data, size_t cap)
             put(at, START, thread, (is_message ? 6 : 5) << 3, (place + 2) << 3 | (place + 1), text);
         at = put(at, STOP, thread, place + 2, 0, 0);
         at = put(at, STOP, thread, place, 0, 0);
+        if (seed & 8)
+            at = put(at, RANGE, thread, 0, seed, seed >> 3);
+        if (seed & 8 && i % 3)
+            at = put(at, RANGE, thread, 1, 0, 0);
         if (i % 7 == 6)
             at = put(at, WINDOW, 0, i, 1, 0);
     }
