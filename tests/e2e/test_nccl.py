@@ -1,5 +1,6 @@
 """What NCCL's profiler interface adds to a trace: each NCCL kernel, and the call that launches it, say which collective
 they are. Compared with what the simulated NCCL did."""
+import collections
 import os
 import sys
 
@@ -103,12 +104,20 @@ def launched_in(row, call):
 
 
 def test_ranges_are_off(tmp_path):
-    """Without NVTX there is no reduction, and an AlltoAll is what NCCL's profiler says: several messages."""
+    """Without NVTX there is no reduction, and an AlltoAll is what NCCL's profiler says: several messages. The calls are
+    marks, like the ranges that are missing."""
     trace = go(tmp_path, "init", "all", NCCL_NVTX_DISABLE="1").trace()
     found = [described(row) for row in trace.of("kernel")]
     assert len(found) == 18 and not any("Reduction" in args for args in found)
     assert sum(args.get("NCCL calls in kernel") == 4 and args["NCCL call"] == "mixed" for args in found) == 2
     assert sum(args["NCCL call"] == "AllReduce" for args in found) == 2
+    marks = collections.Counter(row["name"] for row in trace.events if row.get("args", {}).get("domain") == "NCCL")
+    assert marks["ncclAllReduce"] == marks["ncclBroadcast"] == 2 and marks.keys() == {"nccl" + verb for verb in VERBS[:5]} | {
+        "ncclSend", "ncclRecv"}
+    for row in trace.events:
+        if row["name"] == "ncclReduce":
+            assert row["args"]["payload"] == {"NCCL communicator ID": int(found[0]["Comm"], 16),
+                                              "Message size [bytes]": 4000, "Root": 1}
     assert trace.counters["nccl_odd_events"] == 0
 
 

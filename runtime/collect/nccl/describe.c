@@ -97,6 +97,20 @@ static char *put_call(char *at, const struct sl_nccl_event *e)
     return at;
 }
 
+size_t sl_nccl_describe_call(char *to, const struct sl_nccl_event *call)
+{
+    struct sl_nccl_comm comm = {0};
+    char *at = to;
+
+    sl_nccl_plugin_comm(call->record.aux, &comm);
+    at = SL_JSON_LITERAL(at, "\"domain\":\"NCCL\",\"payload\":{\"NCCL communicator ID\":");
+    at = sl_json_u64(at, comm.hash);
+    at = PUT_U64(at, "Message size [bytes]", sl_nccl_bytes(call));
+    if (call->root >= 0)
+        at = PUT_I64(at, "Root", call->root);
+    return (size_t)(SL_JSON_LITERAL(at, "}") - to);
+}
+
 size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w, uint32_t *sizes)
 {
     const struct sl_nccl_event *e = &w->first;

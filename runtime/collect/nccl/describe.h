@@ -31,6 +31,10 @@ struct sl_nccl_work {
  * the sizes, root and peer that the program passed, which PyTorch tells in its own words. */
 size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w, uint32_t *sizes);
 
+/* Writes a call as JSON members, in the form of the NVTX range that is missing around it. Returns
+ * the number of bytes. */
+size_t sl_nccl_describe_call(char *to, const struct sl_nccl_event *call);
+
 /* Returns count times the size of an element, or 0 if it is not known. */
 uint64_t sl_nccl_bytes(const struct sl_nccl_event *e);
 

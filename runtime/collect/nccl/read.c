@@ -125,11 +125,9 @@ static void tell_nodes(const struct sl_nccl_read *r, const struct kernel *k, uin
     }
 }
 
-/* Returns the number of the members about some work, or 0 if there is no room. */
-static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work, uint32_t *sizes)
+/* Returns the number of a text, or 0 if there is no room. */
+static uint32_t intern(struct sl_nccl_read *r, const char *text, size_t length)
 {
-    char text[SL_NCCL_TEXT_MOST];
-    size_t length = sl_nccl_describe(text, work, sizes);
     uint32_t id = sl_intern_find(r->opt.names, text, length);
 
     if (!id && r->texts_used + length <= r->opt.texts_bytes) {
@@ -144,16 +142,17 @@ static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work, 
 static void tell(struct sl_nccl_read *r, const struct kernel *k)
 {
     struct sl_nccl_work untagged = k->work;
+    char text[SL_NCCL_TEXT_MOST];
     uint32_t id, sizes = 0;
 
     if (!k->is_captured && (!k->about || k->about->thread != k->thread))
         return;
-    id = intern(r, &k->work, &sizes);
+    id = intern(r, text, sl_nccl_describe(text, &k->work, &sizes));
     untagged.tag = 0;
     if (!id && k->work.tag)
-        id = intern(r, &untagged, &sizes);
+        id = intern(r, text, sl_nccl_describe(text, &untagged, &sizes));
     r->lost += !id;
-    if (k->is_captured && id)
+    if (k->is_captured && id && r->opt.sink)
         tell_nodes(r, k, id);
     if (!k->about || k->about->thread != k->thread)
         return;
@@ -194,6 +193,22 @@ static void merge(struct sl_nccl_read *r, struct call *c, const struct sl_nccl_r
     }
 }
 
+/* A call without an NVTX range (NCCL_NVTX_DISABLE) is marked on its thread's row. */
+static void mark(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    char text[SL_NCCL_TEXT_MOST], name[SL_TEXT_MAX + 8] = "nccl";
+    size_t length = 0;
+    const char *func = sl_text_table_get(it->event.func, &length);
+    struct sl_event ev = {
+        .kind = SL_EV_NVTX_RANGE_MARK, .start_ns = it->ns, .end_ns = it->ns, .thread = it->thread};
+
+    memcpy(name + 4, func ? func : "", func ? length : 0);
+    ev.name = intern(r, name, length + 4);
+    ev.more = intern(r, text, sl_nccl_describe_call(text, &it->event));
+    if (ev.name && ev.more && r->opt.sink)
+        r->opt.sink(r->opt.user, &ev);
+}
+
 static void take_call(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     struct call *c = &r->call[r->calls++ % CALLS];
@@ -201,6 +216,8 @@ static void take_call(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
     *c = (struct call){.event = it->event, .whole = it->event.handle};
     c->event.record.stamp = it->ns; /* a call is kept with its time */
     merge(r, c, &it->range);
+    if (!it->range.id)
+        mark(r, it);
 }
 
 static const struct call *call_of(const struct sl_nccl_read *r, uint64_t handle)
@@ -308,8 +325,8 @@ static void take_launch_end(struct sl_nccl_read *r, const struct sl_nccl_ordered
 
 /* NCCL 2.29 and later report neither the launch nor the collective of a Broadcast. Its kernel is
  * launched between its call and the end of the group. If the group has several communicators, it is
- * not known which of them launches when. The launch of other calls is reported, perhaps later and on
- * another thread. */
+ * not known which of them launches when. The launch of other calls is reported, perhaps later and
+ * on another thread. */
 static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     static const char *const not_reported[] = {"Broadcast", NULL};

@@ -98,6 +98,8 @@ static unsigned facts;
 
 static void take_fact(void *user, const struct sl_event *ev)
 {
+    if (ev->kind == SL_EV_NVTX_RANGE_MARK)
+        return;
     assert_int_equal(ev->kind, SL_EV_META_NODE);
     assert_int_equal(ev->fact, SL_NODE_WORK);
     fact = *ev;
