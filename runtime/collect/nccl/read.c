@@ -8,9 +8,7 @@
  * The parent of a CALL and of a LAUNCH is the group; the parent of a COLL and of a P2P is its CALL.
  *
  * A CALL has the count and type that the program gave. A COLL has bytes for some functions. So
- * function, count and type are taken from the CALL, if it is known. AlltoAll, Gather and Scatter
- * are only Sends and Recvs to NCCL's profiler. The NVTX range around these names the call, and has
- * the reduction of other calls.
+ * function, count and type are taken from the CALL, if it is known (calls.h).
  *
  * A captured launch creates a node of a CUDA graph. The kernel of each replay has the node's id, so
  * what the kernel does is told about the node. NCCL may report the collectives of each replay, or
@@ -27,26 +25,16 @@
 
 #include "base/pages.h"
 #include "base/text_table.h"
+#include "collect/nccl/calls.h"
 #include "collect/nccl/describe.h"
 #include "collect/nccl/order.h"
 #include "collect/nccl/plugin.h"
 #include "collect/nccl/ranges.h"
 
-#define CALLS     4096        /* number of calls that are kept, a power of two */
 #define KERNELS   256         /* number of launched kernels that are kept, a power of two */
 #define MEMBERS   32          /* number of calls of a kernel that are told apart */
-#define LOOK_BACK 1024        /* number of calls among which the calls of a group are looked for */
 #define LAUNCH_NS 1000000000u /* longest time from a launch to its collectives */
 #define NODES     1024        /* number of graph nodes that are kept, a power of two */
-
-/* Identifies a call of several messages by its range. Handles never have this bit. */
-#define OF_RANGE (1ull << 63)
-
-struct call {
-    struct sl_nccl_event event; /* with the function's name and root of the range */
-    uint64_t whole;             /* the same for all messages of one AlltoAll, Gather or Scatter */
-    uint32_t reduction;         /* number of a text; 0: not known */
-};
 
 struct kernel {
     struct sl_launch_about *about; /* NULL: no span, or the launch has not ended */
@@ -55,6 +43,7 @@ struct kernel {
     uint64_t group;
     uint64_t tasks; /* handle of the event around the kernel's collectives; 0: not known yet */
     uint32_t thread;
+    int is_by_tasks;        /* 1: NCCL 2.27 has reported neither the launch nor the calls */
     int is_captured;        /* 1: the launch created nodes of a graph */
     int is_reported;        /* 1: a collective or message was reported, so nothing is guessed */
     uint64_t call[MEMBERS]; /* identifies the calls */
@@ -65,8 +54,7 @@ struct sl_nccl_read {
     struct sl_nccl_read_options opt;
     struct sl_nccl_ranges ranges;
     struct sl_nccl_order order;
-    struct call call[CALLS];
-    uint64_t calls; /* number of calls so far */
+    struct sl_nccl_calls calls;
     struct kernel kernel[KERNELS];
     uint64_t kernels;
     struct {
@@ -74,7 +62,7 @@ struct sl_nccl_read {
     } node[NODES];
     uint64_t nodes;
     size_t texts_used;
-    uint64_t lost, odd;
+    uint64_t lost;
 };
 
 int sl_nccl_read_create(struct sl_nccl_read **out, const struct sl_nccl_read_options *opt)
@@ -101,7 +89,7 @@ uint64_t sl_nccl_read_lost(const struct sl_nccl_read *r)
 
 uint64_t sl_nccl_read_odd(const struct sl_nccl_read *r)
 {
-    return r->odd;
+    return r->calls.odd;
 }
 
 /* Returns whether the kernel's launch created the node. A launch that is not reported is known by
@@ -164,35 +152,6 @@ static void tell(struct sl_nccl_read *r, const struct kernel *k)
                            : UINT64_MAX;
 }
 
-/* ---- calls ---- */
-
-static const char *const messages[] = {"Send", "Recv", NULL};
-
-/* Adds to a call what the range around it says. The range of another communicator belongs to
- * another call. */
-static void merge(struct sl_nccl_read *r, struct call *c, const struct sl_nccl_range *range)
-{
-    static const char *const of_messages[] = {"AlltoAll", "Gather", "Scatter", NULL};
-    struct sl_nccl_event *e = &c->event;
-    struct sl_nccl_comm comm;
-
-    if (!range->id)
-        return;
-    if (range->hash && !sl_nccl_plugin_comm(e->record.aux, &comm) && comm.hash != range->hash) {
-        r->odd++;
-    } else if (range->func == e->func) {
-        r->odd += range->bytes && range->bytes != sl_nccl_bytes(e);
-        c->reduction = range->reduction;
-        if (sl_nccl_is_one_of(e->func, messages) && range->peer >= 0)
-            e->root = range->peer;
-    } else if (sl_nccl_is_one_of(range->func, of_messages) &&
-               sl_nccl_is_one_of(e->func, messages)) {
-        e->func = range->func;
-        e->root = range->root;
-        c->whole = OF_RANGE | range->id;
-    }
-}
-
 /* A call without an NVTX range (NCCL_NVTX_DISABLE) is marked on its thread's row. */
 static void mark(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
@@ -209,30 +168,6 @@ static void mark(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         r->opt.sink(r->opt.user, &ev);
 }
 
-static void take_call(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
-{
-    struct call *c = &r->call[r->calls++ % CALLS];
-
-    *c = (struct call){.event = it->event, .whole = it->event.handle};
-    c->event.record.stamp = it->ns; /* a call is kept with its time */
-    merge(r, c, &it->range);
-    if (!it->range.id)
-        mark(r, it);
-}
-
-static const struct call *call_of(const struct sl_nccl_read *r, uint64_t handle)
-{
-    uint64_t most = r->calls < CALLS ? r->calls : CALLS;
-
-    for (uint64_t i = 1; handle && i <= most; i++) {
-        const struct call *call = &r->call[(r->calls - i) % CALLS];
-
-        if (call->event.handle == handle)
-            return call;
-    }
-    return NULL;
-}
-
 /* ---- kernels ---- */
 
 static int is_new_call(const struct kernel *k, uint64_t whole)
@@ -244,7 +179,8 @@ static int is_new_call(const struct kernel *k, uint64_t whole)
 }
 
 /* Adds a call to a kernel. `e` has the data of the call, which is NULL if it is not known. */
-static void add_call(struct kernel *k, const struct call *call, const struct sl_nccl_event *e)
+static void add_call(struct kernel *k, const struct sl_nccl_call *call,
+                     const struct sl_nccl_event *e)
 {
     struct sl_nccl_work *w = &k->work;
 
@@ -264,12 +200,10 @@ static void add_call(struct kernel *k, const struct call *call, const struct sl_
  * communicator. A Broadcast of NCCL 2.29 and later is never reported otherwise. */
 static void guess(const struct sl_nccl_read *r, struct kernel *k)
 {
-    uint64_t most = r->calls < LOOK_BACK ? r->calls : LOOK_BACK;
+    for (uint64_t i = SL_NCCL_CALLS_LOOK; i > 0; i--) {
+        const struct sl_nccl_call *c = sl_nccl_calls_back(&r->calls, i);
 
-    for (uint64_t i = most; i > 0; i--) {
-        const struct call *c = &r->call[(r->calls - i) % CALLS];
-
-        if (c->event.parent == k->group && c->event.record.aux == k->work.comm &&
+        if (c && c->event.parent == k->group && c->event.record.aux == k->work.comm &&
             is_new_call(k, c->whole))
             add_call(k, c, &c->event);
     }
@@ -330,22 +264,20 @@ static void take_launch_end(struct sl_nccl_read *r, const struct sl_nccl_ordered
 static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     static const char *const not_reported[] = {"Broadcast", NULL};
-    uint64_t most = r->calls < LOOK_BACK ? r->calls : LOOK_BACK;
     struct kernel *k = &r->kernel[r->kernels % KERNELS];
     const struct sl_nccl_event *last = NULL;
+    const struct sl_nccl_call *call;
 
-    for (uint64_t i = 1; i <= most; i++) {
-        const struct sl_nccl_event *call = &r->call[(r->calls - i) % CALLS].event;
-
-        if (call->parent != it->event.handle)
+    for (uint64_t i = 1; (call = sl_nccl_calls_back(&r->calls, i)); i++) {
+        if (call->event.parent != it->event.handle)
             continue;
-        if (!sl_nccl_is_one_of(call->func, not_reported))
+        if (!sl_nccl_is_one_of(call->event.func, not_reported))
             return;
-        if (last && call->record.aux != last->record.aux) {
+        if (last && call->event.record.aux != last->record.aux) {
             r->lost++;
             return;
         }
-        last = last ? last : call;
+        last = last ? last : &call->event;
     }
     if (!last)
         return;
@@ -356,6 +288,8 @@ static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered 
                          .thread = it->thread,
                          .work.comm = last->record.aux};
     k->about = sl_launches_add(r->opt.launches, it->thread, last->record.stamp, it->ns);
+    if (k->about)
+        k->about->what = SL_LAUNCH_NCCL_KERNELS;
     k->is_captured = is_captured(r, k);
     guess(r, k);
     tell(r, k);
@@ -388,6 +322,7 @@ static void take_tasks(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
                          .end_ns = it->ns,
                          .tasks = it->event.handle,
                          .thread = it->thread,
+                         .is_by_tasks = 1,
                          .work.comm = it->event.record.aux};
     k->about = sl_launches_add(r->opt.launches, it->thread, from, it->ns);
     if (k->about)
@@ -396,28 +331,10 @@ static void take_tasks(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 
 /* ---- collectives and messages ---- */
 
-/* NCCL 2.27 reports no calls. The call is the range that is open. In a group, it is an earlier
- * range of the thread with the same function, communicator and size. */
-static struct call call_by_range(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
-{
-    struct call c = {.event = it->event, .whole = it->event.handle};
-    struct sl_nccl_range range = it->range;
-    struct sl_nccl_comm comm;
-
-    if (!range.hash && !sl_nccl_plugin_comm(it->event.record.aux, &comm)) {
-        const struct sl_nccl_range like = {
-            .hash = comm.hash, .func = it->event.func, .bytes = sl_nccl_bytes(&it->event)};
-
-        sl_nccl_ranges_take(&r->ranges, it->thread, it->ns, &like, &range);
-    }
-    merge(r, &c, &range);
-    return c;
-}
-
 /* Returns the kernel of a collective or message, or NULL. The kernels of a group run in the order
  * of their launches, and NCCL reports their collectives in this order. */
 static struct kernel *kernel_of(struct sl_nccl_read *r, const struct sl_nccl_ordered *it,
-                                const struct call *call)
+                                const struct sl_nccl_call *call)
 {
     uint64_t most = r->kernels < KERNELS ? r->kernels : KERNELS;
     struct kernel *found = NULL;
@@ -441,9 +358,9 @@ static struct kernel *kernel_of(struct sl_nccl_read *r, const struct sl_nccl_ord
 
 static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
-    const struct call *call = call_of(r, it->event.parent);
+    const struct sl_nccl_call *call = sl_nccl_calls_find(&r->calls, it->event.parent);
     struct kernel *k = kernel_of(r, it, call);
-    struct call by_range = {.whole = it->event.handle};
+    struct sl_nccl_call by_range;
     struct sl_nccl_event e = it->event;
     uint64_t whole;
 
@@ -451,8 +368,8 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         r->lost += !sl_nccl_is_captured(it->event.parent);
         return;
     }
-    if (!call && k->about && k->about->what == SL_LAUNCH_NCCL_KERNELS) {
-        by_range = call_by_range(r, it);
+    if (!call && k->is_by_tasks) {
+        by_range = sl_nccl_calls_by_range(&r->calls, &r->ranges, it);
         call = &by_range;
     }
     whole = call ? call->whole : e.handle;
@@ -467,7 +384,7 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         e.func = call->event.func;
         e.dtype = call->event.dtype;
         e.count = call->event.count;
-        if (whole & OF_RANGE)
+        if (call->is_of_messages)
             e.root = call->event.root;
     }
     add_call(k, call, &e);
@@ -478,7 +395,7 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 static void take_ce(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     static const char engine[] = "CE";
-    const struct call *call = call_of(r, it->event.parent);
+    const struct sl_nccl_call *call = sl_nccl_calls_find(&r->calls, it->event.parent);
     struct kernel *k = &r->kernel[r->kernels++ % KERNELS];
     struct sl_nccl_event e = it->event;
 
@@ -503,7 +420,9 @@ static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     switch (it->event.record.parts) {
     case SL_NCCL_RECORD_CALL:
-        take_call(r, it);
+        sl_nccl_calls_add(&r->calls, it);
+        if (!it->range.id)
+            mark(r, it);
         break;
     case SL_NCCL_RECORD_LAUNCH:
         take_launch(r, it);
