@@ -139,6 +139,21 @@ def test_replays_are_described(tmp_path):
     assert check(run, trace) == 36
 
 
+def test_graph_that_is_captured_before_the_window(tmp_path):
+    """NCCL reports nothing outside windows, so only NVTX says what is captured there."""
+    run = go(tmp_path, "init", "all", "capture", "sync", "open", "replay", "sync", "close", window="demand", lead_in="0s",
+             graph_edges="1")
+    (trace,) = run.traces()
+    captured = run.truth_of("nccl")[18:]
+    for device in range(2):
+        kernels = sorted((row for row in trace.of("kernel") if row["args"]["device"] == device), key=lambda row: row["start"])
+        for row, line in zip(kernels, [line for line in captured if line["rank"] == device], strict=True):
+            args = {name: value for name, value in expected(line, "2.28").items()
+                    if name not in ("Algorithm", "Protocol", "Channels", "NCCL number", "NCCL count", "NCCL dtype",
+                                    "Comm rank")}  # both ranks are in this process
+            assert described(row) == args
+
+
 def test_launches_that_are_not_reported(tmp_path):
     """NCCL 2.27 reports neither calls nor launches. Its kernels are found by NVTX's ranges, also in groups, beside
     other work of the thread."""

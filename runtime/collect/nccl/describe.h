@@ -24,6 +24,7 @@ struct sl_nccl_work {
     uint64_t tag;               /* of the first call, given by the user; 0: none */
     uint32_t reduction;         /* of the first call, number of a text; 0: not known */
     int is_mixed;               /* 1: the functions differ */
+    int is_rank_unknown;        /* 1: `comm` may be another rank's */
 };
 
 /* Writes JSON members, each with a comma before it. The number of the collective is not among them,

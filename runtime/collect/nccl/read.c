@@ -12,7 +12,8 @@
  *
  * A captured launch creates a node of a CUDA graph. The kernel of each replay has the node's id, so
  * what the kernel does is told about the node. NCCL may report the collectives of each replay, or
- * of none: only the first report adds something.
+ * of none: only the first report adds something. Outside windows NCCL reports nothing, and the NVTX
+ * range says what is captured.
  *
  * A collective by copy engines has no kernel: a CE comes before the copies, and an end after them.
  *
@@ -218,8 +219,34 @@ static void take_launch(struct sl_nccl_read *r, const struct sl_nccl_ordered *it
                                                         .work.comm = it->event.record.aux};
 }
 
+/* A graph that is captured outside windows. NCCL's profiler reports nothing there, but its NVTX
+ * range does. */
+static void tell_by_range(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    const struct sl_nccl_range *range = &it->range;
+    int is_alone;
+    const uint32_t comm = sl_nccl_plugin_comm_of(range->hash, &is_alone);
+    const struct sl_nccl_work work = {
+        .first = {.func = range->func, .root = range->root < 0 ? range->peer : range->root},
+        .bytes = range->bytes,
+        .calls = 1,
+        .comm = comm,
+        .reduction = range->reduction,
+        .is_rank_unknown = !is_alone};
+    struct sl_event ev = {.kind = SL_EV_META_NODE, .fact = SL_NODE_WORK};
+    char text[SL_NCCL_TEXT_MOST];
+    uint32_t sizes;
+
+    ev.name = intern(r, text, sl_nccl_describe(text, &work, &sizes));
+    ev.u.node.id = it->event.number;
+    if (ev.name && r->opt.sink)
+        r->opt.sink(r->opt.user, &ev);
+}
+
 static void take_node(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
+    if (!it->event.handle && it->range.hash)
+        tell_by_range(r, it);
     uint64_t i = r->nodes++ % NODES;
 
     r->node[i].node = it->event.number;
