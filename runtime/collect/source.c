@@ -145,8 +145,16 @@ static void count_nvtx(const void *reader, struct sl_source_lost *lost)
 /* Called on the thread that has created a node of a CUDA graph. */
 static void take_node(uint64_t node)
 {
+    static _Atomic unsigned domain; /* 0: not looked up yet */
+    const struct sl_lane *lane = sl_lane_mine;
+    unsigned ours = domain;
+
     sl_torch_ops_node(node);
-    sl_nccl_plugin_node(node);
+    if (!sl_nccl_level_is_on())
+        return;
+    if (!ours)
+        domain = ours = sl_nvtx_domain(SL_NCCL_RANGE_DOMAIN, sizeof(SL_NCCL_RANGE_DOMAIN) - 1);
+    sl_nccl_plugin_node(node, lane && ours < SL_LANE_DOMAINS && lane->depth[ours] > 0);
 }
 
 /* Attaches to a PyTorch that is loaded already, so that its operators are recorded from now on. A

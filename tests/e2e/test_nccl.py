@@ -1,5 +1,6 @@
 """What NCCL's profiler interface adds to a trace: each NCCL kernel, and the call that launches it, say which collective
 they are. Compared with what the simulated NCCL did."""
+import collections
 import os
 import sys
 
@@ -103,12 +104,20 @@ def launched_in(row, call):
 
 
 def test_ranges_are_off(tmp_path):
-    """Without NVTX there is no reduction, and an AlltoAll is what NCCL's profiler says: several messages."""
+    """Without NVTX there is no reduction, and an AlltoAll is what NCCL's profiler says: several messages. The calls are
+    marks, like the ranges that are missing."""
     trace = go(tmp_path, "init", "all", NCCL_NVTX_DISABLE="1").trace()
     found = [described(row) for row in trace.of("kernel")]
     assert len(found) == 18 and not any("Reduction" in args for args in found)
     assert sum(args.get("NCCL calls in kernel") == 4 and args["NCCL call"] == "mixed" for args in found) == 2
     assert sum(args["NCCL call"] == "AllReduce" for args in found) == 2
+    marks = collections.Counter(row["name"] for row in trace.events if row.get("args", {}).get("domain") == "NCCL")
+    assert marks["ncclAllReduce"] == marks["ncclBroadcast"] == 2 and marks.keys() == {"nccl" + verb for verb in VERBS[:5]} | {
+        "ncclSend", "ncclRecv"}
+    for row in trace.events:
+        if row["name"] == "ncclReduce":
+            assert row["args"]["payload"] == {"NCCL communicator ID": int(found[0]["Comm"], 16),
+                                              "Message size [bytes]": 4000, "Root": 1}
     assert trace.counters["nccl_odd_events"] == 0
 
 
@@ -128,6 +137,21 @@ def test_replays_are_described(tmp_path):
                 assert described(row) == args
     trace.events = [row for row in trace.events if "graph node id" not in row.get("args", ())]
     assert check(run, trace) == 36
+
+
+def test_graph_that_is_captured_before_the_window(tmp_path):
+    """NCCL reports nothing outside windows, so only NVTX says what is captured there."""
+    run = go(tmp_path, "init", "all", "capture", "sync", "open", "replay", "sync", "close", window="demand", lead_in="0s",
+             graph_edges="1")
+    (trace,) = run.traces()
+    captured = run.truth_of("nccl")[18:]
+    for device in range(2):
+        kernels = sorted((row for row in trace.of("kernel") if row["args"]["device"] == device), key=lambda row: row["start"])
+        for row, line in zip(kernels, [line for line in captured if line["rank"] == device], strict=True):
+            args = {name: value for name, value in expected(line, "2.28").items()
+                    if name not in ("Algorithm", "Protocol", "Channels", "NCCL number", "NCCL count", "NCCL dtype",
+                                    "Comm rank")}  # both ranks are in this process
+            assert described(row) == args
 
 
 def test_launches_that_are_not_reported(tmp_path):

@@ -66,7 +66,7 @@ int sl_nccl_is_one_of(uint32_t number, const char *const *names)
     return 0;
 }
 
-static char *put_comm(char *at, uint32_t number)
+static char *put_comm(char *at, uint32_t number, int is_rank_unknown)
 {
     struct sl_nccl_comm comm;
 
@@ -79,7 +79,7 @@ static char *put_comm(char *at, uint32_t number)
     if (comm.instance > 1)
         at = PUT_U64(at, "Comm instance", comm.instance);
     at = PUT_I64(at, "Comm ranks", comm.ranks);
-    return PUT_I64(at, "Comm rank", comm.rank);
+    return is_rank_unknown ? at : PUT_I64(at, "Comm rank", comm.rank);
 }
 
 /* Writes the members about a kernel's only call, as the program made it. */
@@ -88,13 +88,29 @@ static char *put_call(char *at, const struct sl_nccl_event *e)
     static const char *const rooted[] = {"Broadcast", "Reduce", "Gather", "Scatter", NULL};
     static const char *const messages[] = {"Send", "Recv", NULL};
 
-    at = PUT_U64(at, "NCCL count", e->count);
-    at = put_string(SL_JSON_LITERAL(at, ",\"NCCL dtype\":"), type_of(e->dtype));
+    if (e->count || e->dtype) { /* an NVTX range has neither */
+        at = PUT_U64(at, "NCCL count", e->count);
+        at = put_string(SL_JSON_LITERAL(at, ",\"NCCL dtype\":"), type_of(e->dtype));
+    }
     if (sl_nccl_is_one_of(e->func, rooted) && e->root >= 0)
         at = PUT_I64(at, "NCCL root", e->root);
     if (sl_nccl_is_one_of(e->func, messages) && e->root >= 0)
         at = PUT_I64(at, "NCCL peer", e->root);
     return at;
+}
+
+size_t sl_nccl_describe_call(char *to, const struct sl_nccl_event *call)
+{
+    struct sl_nccl_comm comm = {0};
+    char *at = to;
+
+    sl_nccl_plugin_comm(call->record.aux, &comm);
+    at = SL_JSON_LITERAL(at, "\"domain\":\"NCCL\",\"payload\":{\"NCCL communicator ID\":");
+    at = sl_json_u64(at, comm.hash);
+    at = PUT_U64(at, "Message size [bytes]", sl_nccl_bytes(call));
+    if (call->root >= 0)
+        at = PUT_I64(at, "Root", call->root);
+    return (size_t)(SL_JSON_LITERAL(at, "}") - to);
 }
 
 size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w, uint32_t *sizes)
@@ -121,6 +137,6 @@ size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w, uint32_t *sizes)
         at = PUT_TEXT(at, "Protocol", e->protocol);
     if (is_only && e->channels)
         at = PUT_U64(at, "Channels", e->channels);
-    at = put_comm(at, w->comm);
+    at = put_comm(at, w->comm, w->is_rank_unknown);
     return (size_t)(at - to);
 }

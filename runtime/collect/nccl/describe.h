@@ -24,12 +24,17 @@ struct sl_nccl_work {
     uint64_t tag;               /* of the first call, given by the user; 0: none */
     uint32_t reduction;         /* of the first call, number of a text; 0: not known */
     int is_mixed;               /* 1: the functions differ */
+    int is_rank_unknown;        /* 1: `comm` may be another rank's */
 };
 
 /* Writes JSON members, each with a comma before it. The number of the collective is not among them,
  * because it changes from kernel to kernel. Returns the number of bytes. The first *sizes bytes are
  * the sizes, root and peer that the program passed, which PyTorch tells in its own words. */
 size_t sl_nccl_describe(char *to, const struct sl_nccl_work *w, uint32_t *sizes);
+
+/* Writes a call as JSON members, in the form of the NVTX range that is missing around it. Returns
+ * the number of bytes. */
+size_t sl_nccl_describe_call(char *to, const struct sl_nccl_event *call);
 
 /* Returns count times the size of an element, or 0 if it is not known. */
 uint64_t sl_nccl_bytes(const struct sl_nccl_event *e);

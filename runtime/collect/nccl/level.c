@@ -159,6 +159,12 @@ void sl_nccl_level_enable(int on)
     apply();
 }
 
+int sl_nccl_level_is_on(void)
+{
+    return atomic_load_explicit(&levels.level, memory_order_relaxed) != SL_NCCL_OFF &&
+           !atomic_load_explicit(&levels.is_stopped, memory_order_relaxed);
+}
+
 void sl_nccl_level_stop(void)
 {
     atomic_store(&levels.is_stopped, 1);

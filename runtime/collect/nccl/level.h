@@ -35,6 +35,9 @@ struct sl_nccl_copy {
 void sl_nccl_level_set(enum sl_nccl_level level);
 enum sl_nccl_level sl_nccl_level_get(void);
 
+/* Any thread. Returns 1 if windows record something of NCCL. */
+int sl_nccl_level_is_on(void);
+
 /* Recorder thread: a window opens or closes. */
 void sl_nccl_level_enable(int on);
 /* Any thread, also in a forked child. Asks for nothing for good. Async-signal-safe. */

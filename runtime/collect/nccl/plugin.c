@@ -171,6 +171,26 @@ static uint32_t comm_of(const void *context)
     return number && atomic_load_explicit(&c->number, memory_order_relaxed) == number ? number : 0;
 }
 
+uint32_t sl_nccl_plugin_comm_of(uint64_t hash, int *is_alone)
+{
+    uint32_t last = 0;
+    int32_t rank = 0;
+
+    *is_alone = 1;
+
+    for (unsigned i = 0; i < SL_NCCL_COMMS; i++) {
+        uint32_t number = atomic_load(&plugin.comm[i].number);
+
+        if (!number || atomic_load(&plugin.comm[i].hash) != hash)
+            continue;
+        *is_alone &= !last || atomic_load(&plugin.comm[i].rank) == rank;
+        rank = atomic_load(&plugin.comm[i].rank);
+        if (number > last)
+            last = number;
+    }
+    return last;
+}
+
 int sl_nccl_plugin_comm(uint32_t number, struct sl_nccl_comm *out)
 {
     const struct comm *c = &plugin.comm[number % SL_NCCL_COMMS];
@@ -443,7 +463,7 @@ int sl_nccl_plugin_end(void *handle)
     return 0;
 }
 
-void sl_nccl_plugin_node(uint64_t node)
+void sl_nccl_plugin_node(uint64_t node, int is_in_range)
 {
     const struct sl_nccl_event e = {
         .record = {.what = SL_LANE_NCCL, .parts = SL_NCCL_RECORD_NODE, .pairs = sizeof(e) / 16},
@@ -451,7 +471,9 @@ void sl_nccl_plugin_node(uint64_t node)
         .parent = mine.group,
         .number = node};
 
-    if (sl_nccl_level_types() && node && (mine.launch || mine.has_calls))
+    int is_reported = sl_nccl_level_types() && (mine.launch || mine.has_calls);
+
+    if (node && (is_reported || is_in_range))
         put(&e, sl_clock_stamp());
 }
 

@@ -75,8 +75,14 @@ struct sl_nccl_comm {
     uint32_t instance; /* counts the communicators with this hash and rank, from 1 */
 };
 
-/* Call on the thread that has created the node of a CUDA graph. */
-void sl_nccl_plugin_node(uint64_t node);
+/* Call on the thread that has created the node of a CUDA graph, if the level is on. `is_in_range`:
+ * an NVTX range of NCCL is open on the thread. Call also outside windows, because graphs that are
+ * captured there are launched in windows. */
+void sl_nccl_plugin_node(uint64_t node, int is_in_range);
+
+/* Recorder thread. Returns the number of the last communicator with this hash, 0 if there is none.
+ * Sets *is_alone to 0 if several ranks of that communicator are in this process. */
+uint32_t sl_nccl_plugin_comm_of(uint64_t hash, int *is_alone);
 
 /* Recorder thread. Returns 0, or -ENOENT if there is no such communicator any more. */
 int sl_nccl_plugin_comm(uint32_t number, struct sl_nccl_comm *out);

@@ -8,13 +8,12 @@
  * The parent of a CALL and of a LAUNCH is the group; the parent of a COLL and of a P2P is its CALL.
  *
  * A CALL has the count and type that the program gave. A COLL has bytes for some functions. So
- * function, count and type are taken from the CALL, if it is known. AlltoAll, Gather and Scatter
- * are only Sends and Recvs to NCCL's profiler. The NVTX range around these names the call, and has
- * the reduction of other calls.
+ * function, count and type are taken from the CALL, if it is known (calls.h).
  *
  * A captured launch creates a node of a CUDA graph. The kernel of each replay has the node's id, so
  * what the kernel does is told about the node. NCCL may report the collectives of each replay, or
- * of none: only the first report adds something.
+ * of none: only the first report adds something. Outside windows NCCL reports nothing, and the NVTX
+ * range says what is captured.
  *
  * A collective by copy engines has no kernel: a CE comes before the copies, and an end after them.
  *
@@ -27,26 +26,16 @@
 
 #include "base/pages.h"
 #include "base/text_table.h"
+#include "collect/nccl/calls.h"
 #include "collect/nccl/describe.h"
 #include "collect/nccl/order.h"
 #include "collect/nccl/plugin.h"
 #include "collect/nccl/ranges.h"
 
-#define CALLS     4096        /* number of calls that are kept, a power of two */
 #define KERNELS   256         /* number of launched kernels that are kept, a power of two */
 #define MEMBERS   32          /* number of calls of a kernel that are told apart */
-#define LOOK_BACK 1024        /* number of calls among which the calls of a group are looked for */
 #define LAUNCH_NS 1000000000u /* longest time from a launch to its collectives */
 #define NODES     1024        /* number of graph nodes that are kept, a power of two */
-
-/* Identifies a call of several messages by its range. Handles never have this bit. */
-#define OF_RANGE (1ull << 63)
-
-struct call {
-    struct sl_nccl_event event; /* with the function's name and root of the range */
-    uint64_t whole;             /* the same for all messages of one AlltoAll, Gather or Scatter */
-    uint32_t reduction;         /* number of a text; 0: not known */
-};
 
 struct kernel {
     struct sl_launch_about *about; /* NULL: no span, or the launch has not ended */
@@ -55,6 +44,7 @@ struct kernel {
     uint64_t group;
     uint64_t tasks; /* handle of the event around the kernel's collectives; 0: not known yet */
     uint32_t thread;
+    int is_by_tasks;        /* 1: NCCL 2.27 has reported neither the launch nor the calls */
     int is_captured;        /* 1: the launch created nodes of a graph */
     int is_reported;        /* 1: a collective or message was reported, so nothing is guessed */
     uint64_t call[MEMBERS]; /* identifies the calls */
@@ -65,8 +55,7 @@ struct sl_nccl_read {
     struct sl_nccl_read_options opt;
     struct sl_nccl_ranges ranges;
     struct sl_nccl_order order;
-    struct call call[CALLS];
-    uint64_t calls; /* number of calls so far */
+    struct sl_nccl_calls calls;
     struct kernel kernel[KERNELS];
     uint64_t kernels;
     struct {
@@ -74,7 +63,7 @@ struct sl_nccl_read {
     } node[NODES];
     uint64_t nodes;
     size_t texts_used;
-    uint64_t lost, odd;
+    uint64_t lost;
 };
 
 int sl_nccl_read_create(struct sl_nccl_read **out, const struct sl_nccl_read_options *opt)
@@ -101,7 +90,7 @@ uint64_t sl_nccl_read_lost(const struct sl_nccl_read *r)
 
 uint64_t sl_nccl_read_odd(const struct sl_nccl_read *r)
 {
-    return r->odd;
+    return r->calls.odd;
 }
 
 /* Returns whether the kernel's launch created the node. A launch that is not reported is known by
@@ -125,11 +114,9 @@ static void tell_nodes(const struct sl_nccl_read *r, const struct kernel *k, uin
     }
 }
 
-/* Returns the number of the members about some work, or 0 if there is no room. */
-static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work, uint32_t *sizes)
+/* Returns the number of a text, or 0 if there is no room. */
+static uint32_t intern(struct sl_nccl_read *r, const char *text, size_t length)
 {
-    char text[SL_NCCL_TEXT_MOST];
-    size_t length = sl_nccl_describe(text, work, sizes);
     uint32_t id = sl_intern_find(r->opt.names, text, length);
 
     if (!id && r->texts_used + length <= r->opt.texts_bytes) {
@@ -144,16 +131,17 @@ static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work, 
 static void tell(struct sl_nccl_read *r, const struct kernel *k)
 {
     struct sl_nccl_work untagged = k->work;
+    char text[SL_NCCL_TEXT_MOST];
     uint32_t id, sizes = 0;
 
     if (!k->is_captured && (!k->about || k->about->thread != k->thread))
         return;
-    id = intern(r, &k->work, &sizes);
+    id = intern(r, text, sl_nccl_describe(text, &k->work, &sizes));
     untagged.tag = 0;
     if (!id && k->work.tag)
-        id = intern(r, &untagged, &sizes);
+        id = intern(r, text, sl_nccl_describe(text, &untagged, &sizes));
     r->lost += !id;
-    if (k->is_captured && id)
+    if (k->is_captured && id && r->opt.sink)
         tell_nodes(r, k, id);
     if (!k->about || k->about->thread != k->thread)
         return;
@@ -165,55 +153,20 @@ static void tell(struct sl_nccl_read *r, const struct kernel *k)
                            : UINT64_MAX;
 }
 
-/* ---- calls ---- */
-
-static const char *const messages[] = {"Send", "Recv", NULL};
-
-/* Adds to a call what the range around it says. The range of another communicator belongs to
- * another call. */
-static void merge(struct sl_nccl_read *r, struct call *c, const struct sl_nccl_range *range)
+/* A call without an NVTX range (NCCL_NVTX_DISABLE) is marked on its thread's row. */
+static void mark(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
-    static const char *const of_messages[] = {"AlltoAll", "Gather", "Scatter", NULL};
-    struct sl_nccl_event *e = &c->event;
-    struct sl_nccl_comm comm;
+    char text[SL_NCCL_TEXT_MOST], name[SL_TEXT_MAX + 8] = "nccl";
+    size_t length = 0;
+    const char *func = sl_text_table_get(it->event.func, &length);
+    struct sl_event ev = {
+        .kind = SL_EV_NVTX_RANGE_MARK, .start_ns = it->ns, .end_ns = it->ns, .thread = it->thread};
 
-    if (!range->id)
-        return;
-    if (range->hash && !sl_nccl_plugin_comm(e->record.aux, &comm) && comm.hash != range->hash) {
-        r->odd++;
-    } else if (range->func == e->func) {
-        r->odd += range->bytes && range->bytes != sl_nccl_bytes(e);
-        c->reduction = range->reduction;
-        if (sl_nccl_is_one_of(e->func, messages) && range->peer >= 0)
-            e->root = range->peer;
-    } else if (sl_nccl_is_one_of(range->func, of_messages) &&
-               sl_nccl_is_one_of(e->func, messages)) {
-        e->func = range->func;
-        e->root = range->root;
-        c->whole = OF_RANGE | range->id;
-    }
-}
-
-static void take_call(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
-{
-    struct call *c = &r->call[r->calls++ % CALLS];
-
-    *c = (struct call){.event = it->event, .whole = it->event.handle};
-    c->event.record.stamp = it->ns; /* a call is kept with its time */
-    merge(r, c, &it->range);
-}
-
-static const struct call *call_of(const struct sl_nccl_read *r, uint64_t handle)
-{
-    uint64_t most = r->calls < CALLS ? r->calls : CALLS;
-
-    for (uint64_t i = 1; handle && i <= most; i++) {
-        const struct call *call = &r->call[(r->calls - i) % CALLS];
-
-        if (call->event.handle == handle)
-            return call;
-    }
-    return NULL;
+    memcpy(name + 4, func ? func : "", func ? length : 0);
+    ev.name = intern(r, name, length + 4);
+    ev.more = intern(r, text, sl_nccl_describe_call(text, &it->event));
+    if (ev.name && ev.more && r->opt.sink)
+        r->opt.sink(r->opt.user, &ev);
 }
 
 /* ---- kernels ---- */
@@ -227,7 +180,8 @@ static int is_new_call(const struct kernel *k, uint64_t whole)
 }
 
 /* Adds a call to a kernel. `e` has the data of the call, which is NULL if it is not known. */
-static void add_call(struct kernel *k, const struct call *call, const struct sl_nccl_event *e)
+static void add_call(struct kernel *k, const struct sl_nccl_call *call,
+                     const struct sl_nccl_event *e)
 {
     struct sl_nccl_work *w = &k->work;
 
@@ -247,12 +201,10 @@ static void add_call(struct kernel *k, const struct call *call, const struct sl_
  * communicator. A Broadcast of NCCL 2.29 and later is never reported otherwise. */
 static void guess(const struct sl_nccl_read *r, struct kernel *k)
 {
-    uint64_t most = r->calls < LOOK_BACK ? r->calls : LOOK_BACK;
+    for (uint64_t i = SL_NCCL_CALLS_LOOK; i > 0; i--) {
+        const struct sl_nccl_call *c = sl_nccl_calls_back(&r->calls, i);
 
-    for (uint64_t i = most; i > 0; i--) {
-        const struct call *c = &r->call[(r->calls - i) % CALLS];
-
-        if (c->event.parent == k->group && c->event.record.aux == k->work.comm &&
+        if (c && c->event.parent == k->group && c->event.record.aux == k->work.comm &&
             is_new_call(k, c->whole))
             add_call(k, c, &c->event);
     }
@@ -267,8 +219,34 @@ static void take_launch(struct sl_nccl_read *r, const struct sl_nccl_ordered *it
                                                         .work.comm = it->event.record.aux};
 }
 
+/* A graph that is captured outside windows. NCCL's profiler reports nothing there, but its NVTX
+ * range does. */
+static void tell_by_range(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
+{
+    const struct sl_nccl_range *range = &it->range;
+    int is_alone;
+    const uint32_t comm = sl_nccl_plugin_comm_of(range->hash, &is_alone);
+    const struct sl_nccl_work work = {
+        .first = {.func = range->func, .root = range->root < 0 ? range->peer : range->root},
+        .bytes = range->bytes,
+        .calls = 1,
+        .comm = comm,
+        .reduction = range->reduction,
+        .is_rank_unknown = !is_alone};
+    struct sl_event ev = {.kind = SL_EV_META_NODE, .fact = SL_NODE_WORK};
+    char text[SL_NCCL_TEXT_MOST];
+    uint32_t sizes;
+
+    ev.name = intern(r, text, sl_nccl_describe(text, &work, &sizes));
+    ev.u.node.id = it->event.number;
+    if (ev.name && r->opt.sink)
+        r->opt.sink(r->opt.user, &ev);
+}
+
 static void take_node(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
+    if (!it->event.handle && it->range.hash)
+        tell_by_range(r, it);
     uint64_t i = r->nodes++ % NODES;
 
     r->node[i].node = it->event.number;
@@ -308,27 +286,25 @@ static void take_launch_end(struct sl_nccl_read *r, const struct sl_nccl_ordered
 
 /* NCCL 2.29 and later report neither the launch nor the collective of a Broadcast. Its kernel is
  * launched between its call and the end of the group. If the group has several communicators, it is
- * not known which of them launches when. The launch of other calls is reported, perhaps later and on
- * another thread. */
+ * not known which of them launches when. The launch of other calls is reported, perhaps later and
+ * on another thread. */
 static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     static const char *const not_reported[] = {"Broadcast", NULL};
-    uint64_t most = r->calls < LOOK_BACK ? r->calls : LOOK_BACK;
     struct kernel *k = &r->kernel[r->kernels % KERNELS];
     const struct sl_nccl_event *last = NULL;
+    const struct sl_nccl_call *call;
 
-    for (uint64_t i = 1; i <= most; i++) {
-        const struct sl_nccl_event *call = &r->call[(r->calls - i) % CALLS].event;
-
-        if (call->parent != it->event.handle)
+    for (uint64_t i = 1; (call = sl_nccl_calls_back(&r->calls, i)); i++) {
+        if (call->event.parent != it->event.handle)
             continue;
-        if (!sl_nccl_is_one_of(call->func, not_reported))
+        if (!sl_nccl_is_one_of(call->event.func, not_reported))
             return;
-        if (last && call->record.aux != last->record.aux) {
+        if (last && call->event.record.aux != last->record.aux) {
             r->lost++;
             return;
         }
-        last = last ? last : call;
+        last = last ? last : &call->event;
     }
     if (!last)
         return;
@@ -339,6 +315,8 @@ static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered 
                          .thread = it->thread,
                          .work.comm = last->record.aux};
     k->about = sl_launches_add(r->opt.launches, it->thread, last->record.stamp, it->ns);
+    if (k->about)
+        k->about->what = SL_LAUNCH_NCCL_KERNELS;
     k->is_captured = is_captured(r, k);
     guess(r, k);
     tell(r, k);
@@ -371,6 +349,7 @@ static void take_tasks(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
                          .end_ns = it->ns,
                          .tasks = it->event.handle,
                          .thread = it->thread,
+                         .is_by_tasks = 1,
                          .work.comm = it->event.record.aux};
     k->about = sl_launches_add(r->opt.launches, it->thread, from, it->ns);
     if (k->about)
@@ -379,28 +358,10 @@ static void take_tasks(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 
 /* ---- collectives and messages ---- */
 
-/* NCCL 2.27 reports no calls. The call is the range that is open. In a group, it is an earlier
- * range of the thread with the same function, communicator and size. */
-static struct call call_by_range(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
-{
-    struct call c = {.event = it->event, .whole = it->event.handle};
-    struct sl_nccl_range range = it->range;
-    struct sl_nccl_comm comm;
-
-    if (!range.hash && !sl_nccl_plugin_comm(it->event.record.aux, &comm)) {
-        const struct sl_nccl_range like = {
-            .hash = comm.hash, .func = it->event.func, .bytes = sl_nccl_bytes(&it->event)};
-
-        sl_nccl_ranges_take(&r->ranges, it->thread, it->ns, &like, &range);
-    }
-    merge(r, &c, &range);
-    return c;
-}
-
 /* Returns the kernel of a collective or message, or NULL. The kernels of a group run in the order
  * of their launches, and NCCL reports their collectives in this order. */
 static struct kernel *kernel_of(struct sl_nccl_read *r, const struct sl_nccl_ordered *it,
-                                const struct call *call)
+                                const struct sl_nccl_call *call)
 {
     uint64_t most = r->kernels < KERNELS ? r->kernels : KERNELS;
     struct kernel *found = NULL;
@@ -424,9 +385,9 @@ static struct kernel *kernel_of(struct sl_nccl_read *r, const struct sl_nccl_ord
 
 static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
-    const struct call *call = call_of(r, it->event.parent);
+    const struct sl_nccl_call *call = sl_nccl_calls_find(&r->calls, it->event.parent);
     struct kernel *k = kernel_of(r, it, call);
-    struct call by_range = {.whole = it->event.handle};
+    struct sl_nccl_call by_range;
     struct sl_nccl_event e = it->event;
     uint64_t whole;
 
@@ -434,8 +395,8 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         r->lost += !sl_nccl_is_captured(it->event.parent);
         return;
     }
-    if (!call && k->about && k->about->what == SL_LAUNCH_NCCL_KERNELS) {
-        by_range = call_by_range(r, it);
+    if (!call && k->is_by_tasks) {
+        by_range = sl_nccl_calls_by_range(&r->calls, &r->ranges, it);
         call = &by_range;
     }
     whole = call ? call->whole : e.handle;
@@ -450,7 +411,7 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         e.func = call->event.func;
         e.dtype = call->event.dtype;
         e.count = call->event.count;
-        if (whole & OF_RANGE)
+        if (call->is_of_messages)
             e.root = call->event.root;
     }
     add_call(k, call, &e);
@@ -461,7 +422,7 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 static void take_ce(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     static const char engine[] = "CE";
-    const struct call *call = call_of(r, it->event.parent);
+    const struct sl_nccl_call *call = sl_nccl_calls_find(&r->calls, it->event.parent);
     struct kernel *k = &r->kernel[r->kernels++ % KERNELS];
     struct sl_nccl_event e = it->event;
 
@@ -486,7 +447,9 @@ static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     switch (it->event.record.parts) {
     case SL_NCCL_RECORD_CALL:
-        take_call(r, it);
+        sl_nccl_calls_add(&r->calls, it);
+        if (!it->range.id)
+            mark(r, it);
         break;
     case SL_NCCL_RECORD_LAUNCH:
         take_launch(r, it);

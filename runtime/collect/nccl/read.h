@@ -25,7 +25,8 @@ struct sl_nccl_read_options {
     struct sl_launches *launches;
     size_t texts_bytes; /* maximum bytes of texts that this reader interns */
     void *user;
-    /* Receives SL_NODE_WORK facts about nodes of CUDA graphs. */
+    /* Receives SL_NODE_WORK facts about nodes of CUDA graphs, and SL_EV_NVTX_RANGE_MARK events of
+     * calls without an NVTX range; NULL: neither is wanted. */
     void (*sink)(void *user, const struct sl_event *ev);
 };
 
