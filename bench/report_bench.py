@@ -1,4 +1,5 @@
-"""Measures `syncline report` against `syncline check` and HolisticTraceAnalysis; see report_bench.sh."""
+"""Measures `syncline report`, `critical-path` and `diff` against `syncline check`, and `report` against
+HolisticTraceAnalysis; see report_bench.sh."""
 import argparse
 import gzip
 import json
@@ -71,6 +72,11 @@ def main():
     costs("report --html", as_page)
     row("CPU time of report --json / of check", as_json.cpu / check.cpu, "times", 1.6)
     row("CPU time of --html, more than --json", as_page.cpu - as_json.cpu, "s", 0.3)
+    critical = least([options.tool, "critical-path", path])
+    costs("critical-path", critical)
+    row("CPU time of critical-path / of check", critical.cpu / check.cpu, "times", 1.6)
+    # Not compared with one check, because it reads two traces.
+    row("CPU time of diff / of check of both", least([options.tool, "diff", path, path]).cpu / (2 * check.cpu), "times", 1.6)
     if options.hta:
         against_hta(path, as_json)
     bytes_per_event = path.stat().st_size / options.events

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Measures CPU time, wall time and peak memory of `syncline report` on a trace of 2 million events,
 # against `syncline check` and, in the same run, the analyzers of HTA (tests/venv.sh hta). Also runs
-# it on 1 GB of JSON and on a tenth and five times of the events. All runs use two cores.
+# it on 1 GB of JSON and on a tenth and five times of the events, and measures `critical-path` and
+# `diff` against `check`. All runs use two cores.
 #   report_bench.sh [--events N] [--without-hta] [--json FILE]
 #
 # The trace is made by big_trace.py from shared/traces/nccl_3steps.json.gz, or, if that file is not

@@ -135,8 +135,9 @@ static const struct analyzer analyzers[] = {
     {"get_profiler_steps", "`steps`", EQUAL},
     {"generate_trace_with_counters", "the option `--augment`", "not a table"},
     {"get_cupti_counter_data_with_operators", "-", "not offered: our traces have no such rows"},
-    {"critical_path_analysis", "-", "not yet"},
-    {"overlay_critical_path_analysis", "-", "not yet"},
+    {"critical_path_analysis", "`syncline critical-path`",
+     "with `--hta` equal, if HTA finds all sync edges"},
+    {"overlay_critical_path_analysis", "`syncline critical-path --overlay`", "not a table"},
     {"TraceDiff.compare_traces", "-", "not yet"},
     {"TraceDiff.ops_diff", "-", "not yet"},
 };

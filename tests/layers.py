@@ -25,7 +25,7 @@ PIPELINE_RULE = ("all < pipeline < session < recorder < process, and only collec
 FRAMES = re.compile(r"runtime/collect/python/(frames|code_cache|layout|line_table|memory|text)\.")
 
 TOOLS = ["tools/args", "tools/print", "tools/read"]
-SUBCOMMANDS = ["check", "collectives", "convert", "ctl", "diff", "doctor", "edges", "open", "pipeline", "report"]
+SUBCOMMANDS = ["check", "collectives", "convert", "critical", "ctl", "diff", "doctor", "edges", "open", "pipeline", "report"]
 
 # Layer -> the other layers that this layer may include, and the rule as text.
 RULES = {
@@ -54,6 +54,8 @@ RULES = {
                    "a comparison is built on the store and the tables of a report"),
     "tools/pipeline": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", "tools/align", "tools/report"],
                        "pipelines are built on the store and the page of a report"),
+    "tools/critical": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", "tools/align", "tools/report"],
+                       "a critical path is built on the store of a report"),
     "tools": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", "tools/align", *(f"tools/{name}" for name in SUBCOMMANDS)],
               "a command includes its folder, the core and control"),
 }

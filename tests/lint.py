@@ -80,7 +80,7 @@ def check_file(path: pathlib.Path) -> list[str]:
 def help_texts(tool: str) -> dict[str, str]:
     texts = {"syncline": output(tool, "--help")}
     commands = re.search(r"^Commands:\n((?:  .*\n)+)", texts["syncline"], re.MULTILINE)[1]
-    for command in re.findall(r"^  (\w+)", commands, re.MULTILINE):
+    for command in re.findall(r"^  ([\w-]+)", commands, re.MULTILINE):
         texts[f"syncline {command}"] = output(tool, command, "--help")
     return texts
 

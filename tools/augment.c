@@ -1,5 +1,5 @@
 /*
- * augment.c - copies a trace as `syncline convert` does, and adds the counters to its events.
+ * augment.c - copies a trace as `syncline convert` does, and adds counters or other events to it.
  *
  * A trace is read a second time, because its counters are known only at its end.
  *
@@ -18,6 +18,12 @@
 #include "report/counter_events.h"
 
 struct more {
+    sl_augment_fn put;
+    const void *user;
+};
+
+/* The user of put_counters(). */
+struct counters {
     const struct sl_report *report;
     const struct sl_recording *recording;
 };
@@ -27,11 +33,19 @@ static void put_text(void *user, const char *text, size_t size)
     sl_output_write(user, text, size);
 }
 
-static int put_counters(const struct sl_convert_request *r, struct sl_output *o)
+static int put_more(const struct sl_convert_request *r, struct sl_output *o)
 {
     const struct more *more = r->user;
 
-    return sl_counter_events_write(more->report, more->recording, put_text, o);
+    return more->put(more->user, put_text, o);
+}
+
+static int put_counters(const void *user, void (*write)(void *to, const char *text, size_t size),
+                        void *to)
+{
+    const struct counters *c = user;
+
+    return sl_counter_events_write(c->report, c->recording, write, to);
 }
 
 static int ends_with(const char *text, const char *end)
@@ -55,27 +69,29 @@ static const char *input_at(const struct sl_job_files *files, const char *output
 }
 
 int sl_augment_check(const struct sl_command *command, const struct sl_job_files *files,
-                     const char *out)
+                     const char *option, const char *out)
 {
     for (size_t i = 0; i < files->count; i++)
         if (strcmp(files->path[i], "-") == 0)
-            return sl_args_complain(command, "--augment reads a trace twice, which standard input "
-                                             "does not allow: pass the file's name");
+            return sl_args_complain(command,
+                                    "--%s reads a trace twice, which standard input does not "
+                                    "allow: pass the file's name",
+                                    option);
     if (input_at(files, out))
-        return sl_args_complain(command, "--augment %s: this is an input: choose another name",
+        return sl_args_complain(command, "--%s %s: this is an input: choose another name", option,
                                 out);
     return 0;
 }
 
-static int write_one(const struct sl_command *command, const struct sl_report *report,
-                     const struct sl_recording *recording, const char *output)
+int sl_augment_file(const struct sl_command *command, const char *input, const char *output,
+                    sl_augment_fn put, const void *user)
 {
-    const struct more more = {report, recording};
+    const struct more more = {put, user};
     struct sl_convert_request r = {.command = command,
-                                   .input = recording->path,
+                                   .input = input,
                                    .output = output,
                                    .force = 1,
-                                   .more_events = put_counters,
+                                   .more_events = put_more,
                                    .user = &more};
 
     if (ends_with(output, ".gz")) {
@@ -85,7 +101,17 @@ static int write_one(const struct sl_command *command, const struct sl_report *r
         r.compression = SL_COMPRESS_ZSTD;
         r.level = 3;
     }
+    /* As for `convert`: the write fails beyond the limit on file sizes, instead of a signal. */
+    signal(SIGXFSZ, SIG_IGN);
     return sl_convert_kineto(&r);
+}
+
+static int write_one(const struct sl_command *command, const struct sl_report *report,
+                     const struct sl_recording *recording, const char *output)
+{
+    const struct counters counters = {report, recording};
+
+    return sl_augment_file(command, recording->path, output, put_counters, &counters);
 }
 
 static int write_all(const struct sl_command *command, const struct sl_report *report,
@@ -131,8 +157,6 @@ int sl_augment(const struct sl_command *command, const struct sl_report *report,
     if (!is_folder && all->count > 1)
         return sl_args_complain(command, "--augment %s: several traces need a folder (%s/)", out,
                                 out);
-    /* As for `convert`: the write fails beyond the limit on file sizes, instead of a signal. */
-    signal(SIGXFSZ, SIG_IGN);
     every.counts_between = !sl_report_chooses_steps(report);
     return is_folder ? write_all(command, &every, out)
                      : write_one(command, &every, &all->of[0], out);

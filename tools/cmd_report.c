@@ -322,7 +322,8 @@ static int check_page(struct request *r, const struct sl_job_files *files)
 static int report_files(struct request *r, struct sl_report *report,
                         const struct sl_job_files *files)
 {
-    int worst, status = r->augment ? sl_augment_check(r->command, files, r->augment) : 0, any = 0;
+    int worst, status = r->augment ? sl_augment_check(r->command, files, "augment", r->augment) : 0,
+               any = 0;
 
     if (status == 0)
         status = check_page(r, files);

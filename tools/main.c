@@ -11,9 +11,9 @@
 #include "print/safe_stream.h"
 
 static const struct sl_command *const commands[] = {
-    &sl_cmd_check,   &sl_cmd_collectives, &sl_cmd_convert, &sl_cmd_diff,
-    &sl_cmd_doctor,  &sl_cmd_edges,       &sl_cmd_open,    &sl_cmd_pipeline,
-    &sl_cmd_recover, &sl_cmd_report,      &sl_cmd_run};
+    &sl_cmd_check,    &sl_cmd_collectives, &sl_cmd_convert, &sl_cmd_critical_path,
+    &sl_cmd_diff,     &sl_cmd_doctor,      &sl_cmd_edges,   &sl_cmd_open,
+    &sl_cmd_pipeline, &sl_cmd_recover,     &sl_cmd_report,  &sl_cmd_run};
 
 #define COMMAND_COUNT ((int)(sizeof(commands) / sizeof(commands[0])))
 
@@ -23,7 +23,7 @@ static void print_help(FILE *f)
 
     fprintf(f, "%.*s", (int)(after - sl_help_syncline), sl_help_syncline);
     for (int i = 0; i < COMMAND_COUNT; i++)
-        fprintf(f, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(f, "  %-14s %s\n", commands[i]->name, commands[i]->summary);
     fputs(after, f);
 }
 

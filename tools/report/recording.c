@@ -33,7 +33,8 @@ struct reading {
     uint32_t *known; /* maps the file's intern ids to those of `all`; 0: not looked up yet */
     size_t known_slots;
     size_t op_slots, launch_slots, call_slots, wait_slots, load_slots, group_slots, range_slots,
-        product_slots, overhead_slots, site_slots, annotation_slots, sequence_slots, pair_slots;
+        product_slots, overhead_slots, site_slots, annotation_slots, sequence_slots, pair_slots,
+        cpu_slots, edge_slots;
     char *plain; /* room for a name without escapes */
     /* Calls that wait only at times. Edges come later than calls, so these waits are not in the
      * order of the others. */
@@ -41,6 +42,7 @@ struct reading {
     size_t founds, found_slots;
     uint64_t last_launch; /* correlation id of the last launch */
     int has_launched;     /* 1: an operation of the last launch has come */
+    int is_second;        /* 1: the rows come a second time (replay.h) */
     int failed;           /* -ENOMEM, or -errno of a temporary file */
 };
 
@@ -214,10 +216,30 @@ static void take_call(struct reading *r, const struct sl_event *ev)
     }
 }
 
+static void take_cpu_call(struct reading *r, const struct sl_event *ev)
+{
+    enum sl_call_class class = sl_call_class_of((enum sl_event_kind)ev->kind, ev->u.call.cbid);
+    const struct sl_trace_call *call = sl_trace_events_call(r->replay->events, ev->correlation);
+    struct sl_report_cpu *cpu =
+        append(r, (void **)&r->out->cpu, &r->out->cpus, &r->cpu_slots, sizeof(*cpu));
+
+    if (cpu)
+        *cpu = (struct sl_report_cpu){.start_ns = ev->start_ns,
+                                      .end_ns = ev->end_ns,
+                                      .correlation = ev->correlation,
+                                      .thread = ev->thread,
+                                      .name = shared(r, ev->name),
+                                      .line = call ? shared(r, call->line) : 0,
+                                      .kind = SL_CPU_CALL,
+                                      .waits = (uint8_t)waits_by_nature(class)};
+}
+
 static void take_event(void *user, const struct sl_event *ev)
 {
     struct reading *r = user;
 
+    if (r->all->needs & SL_NEED_PATH && (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER))
+        take_cpu_call(r, ev);
     switch (ev->kind) {
     case SL_EV_KERNEL:
     case SL_EV_MEMCPY:
@@ -327,10 +349,29 @@ static void take_call_edge(struct reading *r, const struct sl_edge *edge)
     w->source = shared(r, edge->source.name);
 }
 
+static void take_path_edge(struct reading *r, const struct sl_edge *edge)
+{
+    struct sl_report_edge *to =
+        append(r, (void **)&r->out->edge, &r->out->edges, &r->edge_slots, sizeof(*to));
+
+    if (to)
+        *to = (struct sl_report_edge){
+            .source_correlation = edge->source.correlation,
+            .source_start_ns = edge->source.start_ns,
+            .source_end_ns = edge->source.end_ns,
+            .dst_correlation = edge->at_start ? edge->dst_op.correlation : edge->dst_correlation,
+            .dst_start_ns = edge->at_start ? edge->dst_op.start_ns : edge->dst_start_ns,
+            .at_start = edge->at_start,
+            .kind = edge->kind,
+            .basis = edge->basis};
+}
+
 static void take_edges(void *user, const struct sl_edge *edges, size_t count)
 {
     struct reading *r = user;
 
+    for (size_t i = 0; r->all->needs & SL_NEED_PATH && i < count; i++)
+        take_path_edge(r, &edges[i]);
     for (size_t i = 0; i < count; i++)
         if (edges[i].at_start)
             take_op_edge(r, &edges[i]);
@@ -439,10 +480,42 @@ static void take_sequence(struct reading *r, const struct sl_trace_row *row)
             .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number)};
 }
 
+/* Takes an operator or a range of the user. */
+static void take_cpu_row(struct reading *r, const struct sl_trace_row *row)
+{
+    struct sl_report_cpu *cpu =
+        append(r, (void **)&r->out->cpu, &r->out->cpus, &r->cpu_slots, sizeof(*cpu));
+    struct sl_text name = row->name;
+
+    if (!cpu)
+        return;
+    if (r->replay->events->plain)
+        name = sl_unescaped(name, r->replay->events->plain, SL_TRACE_PLAIN_MAX);
+    *cpu = (struct sl_report_cpu){
+        .start_ns = begin_of(row),
+        .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
+        .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number),
+        .name = put_text(r, name),
+        .kind = row->category == SL_CAT_CPU_OP ? SL_CPU_OPERATOR : SL_CPU_RANGE,
+        .is_step = (uint8_t)sl_text_begins(name, "ProfilerStep#")};
+}
+
+/* Forgets the rows of the first reading, because the file is read a second time. */
+static void forget_rows(struct reading *r)
+{
+    struct sl_recording *out = r->out;
+
+    r->is_second = 1;
+    out->loads = out->sites = out->products = out->overheads = out->cpus = 0;
+    out->annotations = out->sequences = 0;
+}
+
 static void take_row(void *user, const struct sl_trace_row *row)
 {
     struct reading *r = user;
 
+    if (r->replay->is_second && !r->is_second)
+        forget_rows(r);
     if (row->phase != 'X' || !(row->has & SL_HAS_TS) || !(row->has & SL_HAS_DUR) ||
         row->ts_ns < 0 || row->dur_ns <= 0)
         return;
@@ -457,6 +530,8 @@ static void take_row(void *user, const struct sl_trace_row *row)
         else if (row->has & SL_HAS_SEQUENCE && row->sequence >= 0)
             take_sequence(r, row);
     }
+    if (r->all->needs & SL_NEED_PATH)
+        take_cpu_row(r, row);
     if (row->source.data && sl_text_is(row->name, "record_param_comms"))
         add_site(r, &(struct sl_report_site){
                         .start_ns = begin_of(row),
@@ -794,7 +869,7 @@ void sl_recording_free(struct sl_recordings *all, struct sl_recording *out)
 {
     void *const array[] = {out->op,         out->launch,   out->call,    out->wait,     out->load,
                            out->group,      out->range,    out->product, out->overhead, out->site,
-                           out->annotation, out->sequence, out->pair};
+                           out->annotation, out->sequence, out->pair,    out->cpu,      out->edge};
 
     for (size_t i = 0; i < sizeof(array) / sizeof(array[0]); i++)
         sl_spill_free(&all->spill, array[i]);

@@ -8,8 +8,8 @@
  * Threads: one owner; helper threads read the file. Memory: 64 bytes for each GPU operation, 40 for
  * each launch and each long call, and 48 for each wait. If a metric needs them, 32 bytes for each
  * operator and range with a CUDA call inside, 24 for each range of the user, 32 for each sequence
- * number and 40 for each send and receive. While a file is read, also the memory that replay.h
- * states.
+ * number and 40 for each send and receive. With SL_NEED_PATH, 40 bytes for each call, operator and
+ * range, and 48 for each sync edge. While a file is read, also the memory that replay.h states.
  */
 #ifndef SL_REPORT_RECORDING_H
 #define SL_REPORT_RECORDING_H
@@ -79,6 +79,33 @@ struct sl_report_wait {
     uint32_t source; /* name of the awaited operation; 0: not known */
     uint8_t kind;    /* enum sl_edge_kind; SL_EDGE_KIND_COUNT: the call has no edge */
     uint8_t basis;   /* enum sl_edge_basis */
+};
+
+/* What a thread did: a call of CUDA, an operator, or a range of the user. */
+enum sl_report_cpu_kind {
+    SL_CPU_CALL,
+    SL_CPU_OPERATOR,
+    SL_CPU_RANGE
+};
+
+struct sl_report_cpu {
+    uint64_t start_ns, end_ns;
+    uint64_t correlation; /* of a call; else 0 */
+    uint32_t thread, name;
+    uint32_t line; /* the user's line of code around a call; 0: not known */
+    uint8_t kind;  /* enum sl_report_cpu_kind */
+    uint8_t waits; /* 1: a call that waits by its nature (cudaStreamSynchronize) */
+    uint8_t is_step;
+};
+
+/* A sync edge (sync/edge.h). */
+struct sl_report_edge {
+    uint64_t source_correlation, source_start_ns, source_end_ns;
+    uint64_t dst_correlation;
+    uint64_t dst_start_ns; /* of a GPU operation that waited */
+    uint8_t at_start;      /* 1: a GPU operation waited; 0: a call */
+    uint8_t kind;          /* enum sl_edge_kind */
+    uint8_t basis;         /* enum sl_edge_basis */
 };
 
 /* A time during which a thread fetched the next batch of data. */
@@ -162,8 +189,10 @@ struct sl_recording {
                                                 SL_NEED_PHASES; also the next two */
     struct sl_report_sequence *sequence;     /* by number and start */
     struct sl_report_pair *pair;             /* in the order of enqueue */
+    struct sl_report_cpu *cpu;               /* in no order; none unless SL_NEED_PATH */
+    struct sl_report_edge *edge;             /* in order of enqueue; none unless SL_NEED_PATH */
     size_t ops, launches, calls, waits, loads, steps, groups, ranges, products, overheads, sites,
-        annotations, sequences, pairs;
+        annotations, sequences, pairs, cpus, edges;
     uint64_t lost_edges[SL_EDGE_LOST_COUNT];
     int has_sync_rows; /* 1: the file has rows of CUDA's synchronization, or edges of waits */
     int status;        /* 1: only a part of the file was read; the command has said so */
@@ -175,7 +204,8 @@ enum sl_need {
     SL_NEED_RANGES = 1 << 0,   /* operators, and ranges of the user */
     SL_NEED_PRODUCTS = 1 << 1, /* matrix products and convolutions, with the sizes of their inputs
                                 */
-    SL_NEED_PHASES = 1 << 2    /* ranges of the user, sequence numbers, and sends and receives */
+    SL_NEED_PHASES = 1 << 2,   /* ranges of the user, sequence numbers, and sends and receives */
+    SL_NEED_PATH = 1 << 3      /* all calls, operators and ranges, and all sync edges */
 };
 
 struct sl_recordings {
