@@ -9,6 +9,7 @@ import pytest
 
 import harness
 import schedules
+from browser import CHROMIUM, browser
 from schedules import Pipeline
 from test_nsys import OLD, Database
 from test_report import breaches
@@ -116,6 +117,49 @@ def test_picture_and_page(tmp_path):
     html = page.read_text()
     assert html.count('class="F"') == 3 * 4 * 8
     assert re.findall("https?://[^\"']+", html.replace("http://www.w3.org/2000/svg", "")) == []
+
+
+HOSTILE = "F0.0.0<img src=x onerror=alert(1)></svg><script>alert(2)</script>\"'&amp;\u2028\ufffe\x01" + "n" * 100_000
+
+
+def hostile_job(tmp_path):
+    (tmp_path / "patterns").write_text("F (F[0-9.]+).*\n")
+    folder = job(tmp_path, SCHEDULES["1f1b"](), hosts=["<script>alert(3)</script>\"&"] * 4,
+                 name=lambda phase, mb, chunk, i: "Optimizer" if phase == "O" else HOSTILE[:900] if phase == "F" else f"B{mb}.0.0")
+    rows = json.loads((folder / "rank0.pt.trace.json").read_text())
+    for row in rows["traceEvents"]:
+        row["name"] = row["name"].replace("ncclDevKernel", "ncclDevKernel" + HOSTILE)
+    (folder / "rank0.pt.trace.json").write_text(json.dumps(rows))
+    return folder
+
+
+def test_hostile_names(tmp_path):
+    folder = hostile_job(tmp_path)
+    svg, page = tmp_path / "out.svg", tmp_path / "out.html"
+    run("pipeline", "--patterns", tmp_path / "patterns", "--svg", svg, "--html", page, folder)
+    tree = xml.etree.ElementTree.parse(svg)
+    assert not list(tree.iter("{http://www.w3.org/2000/svg}script")) and svg.stat().st_size < 300_000
+    assert page.read_text().count("<script") == 1
+
+
+@pytest.mark.full(seconds=5)
+@pytest.mark.skipif(not CHROMIUM, reason="no Chromium: apt-get install chromium")
+def test_the_page_in_a_browser(tmp_path):
+    """The page begins with one iteration, zooms with the wheel and the buttons, loads nothing and runs no name."""
+    page = tmp_path / "out.html"
+    run("pipeline", "--patterns", tmp_path / "patterns", "--html", page, hostile_job(tmp_path))
+    seen = """(() => [...document.querySelectorAll("svg.pipeline g.B")].filter(g => g.getAttribute("display") !== "none").length)()"""
+    wheel = """document.querySelector("svg.pipeline").dispatchEvent(new WheelEvent("wheel", {deltaY: -1, clientX: 700, bubbles: true}))"""
+    with browser(page, tmp_path / "profile") as opened:
+        first = opened.run(seen)
+        opened.run(wheel)
+        zoomed = opened.run(seen)
+        opened.run("document.querySelectorAll('button')[1].click()")
+        everything = opened.run(seen)
+        opened.run("document.querySelectorAll('button')[0].click()")
+        assert 0 < zoomed < first < everything == 3 * 4 * 8 and opened.run(seen) == first
+        assert (opened.requests, opened.said) == ([], [])
+        assert opened.run("document.querySelector('img, main script')") is None
 
 
 def test_patterns_and_names_that_match_none(tmp_path):

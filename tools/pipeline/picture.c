@@ -9,19 +9,21 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "event/device.h"
 #include "print/format.h"
 
-#define LEFT   190
-#define WIDTH  1260
-#define RIGHT  20
-#define TOP    70
-#define ROW    46
-#define BOX    26
-#define THIN   8
-#define BOTTOM 46
-#define DIGIT  7 /* width of a digit in pixels */
-#define TICKS  8
+#define LEFT      190
+#define WIDTH     1260
+#define RIGHT     20
+#define TOP       70
+#define ROW       46
+#define BOX       26
+#define THIN      8
+#define BOTTOM    46
+#define DIGIT     7 /* width of a digit in pixels */
+#define TICKS     8
+#define TEXT_MOST 300 /* bytes of a name */
 
 static const struct {
     const char *fill, *name;
@@ -38,25 +40,31 @@ static int look_of(enum sl_phase_kind kind)
     return kind < SL_PHASE_COMPUTES ? (int)kind : SL_PHASE_COMPUTES;
 }
 
+/* Returns the length of the character at `text`, or 0 if XML does not allow what is there. */
+static size_t character(const char *text, size_t left)
+{
+    size_t size = sl_utf8_length(text, left);
+
+    if ((unsigned char)*text < 0x20 || *text == 0x7f)
+        return 0;
+    return size == 3 && memcmp(text, "\xef\xbf", 2) == 0 && (unsigned char)text[2] >= 0xbe ? 0
+                                                                                           : size;
+}
+
 void sl_picture_text(FILE *f, const char *text)
 {
-    for (; *text; text++) {
-        switch (*text) {
-        case '<':
-            fputs("&lt;", f);
-            break;
-        case '>':
-            fputs("&gt;", f);
-            break;
-        case '&':
-            fputs("&amp;", f);
-            break;
-        case '"':
-            fputs("&quot;", f);
-            break;
-        default:
-            putc((unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text, f);
-        }
+    const char *end = text + strnlen(text, TEXT_MOST);
+
+    while (text < end) {
+        size_t size = character(text, (size_t)(end - text));
+
+        if (*text == '<' || *text == '&')
+            fputs(*text == '<' ? "&lt;" : "&amp;", f);
+        else if (size)
+            fwrite(text, 1, size, f);
+        else
+            putc('?', f);
+        text += size ? size : 1;
     }
 }
 

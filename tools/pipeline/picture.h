@@ -34,7 +34,7 @@ int sl_picture_height(const struct sl_pipeline_view *v, size_t pipeline);
 void sl_picture_put(FILE *f, const struct sl_pipeline_view *v, const struct sl_picture *picture,
                     int y);
 
-/* Writes a text with the characters of XML escaped, without control characters. */
+/* Writes at most 300 bytes of a text for XML: escaped, and with '?' for what XML does not allow. */
 void sl_picture_text(FILE *f, const char *text);
 
 #endif
