@@ -222,7 +222,8 @@ static int begins(const struct division *d, const struct sl_lane_phase *at, int6
     if (d->has_optimizer)
         return d->last == SL_PHASE_OPTIMIZER && id->kind != SL_PHASE_OPTIMIZER;
     if (d->has_ranges)
-        return range >= 0 && range != d->range;
+        return id->kind < SL_PHASE_COMPUTES && d->last != SL_PHASE_KINDS && range >= 0 &&
+               range != d->range;
     return (id->kind == SL_PHASE_F || id->kind == SL_PHASE_RECV_FORWARD) && id->mb == 0 &&
            id->chunk <= 0 && now->count[SL_PHASE_F] && d->last != SL_PHASE_KINDS;
 }
@@ -237,7 +238,7 @@ static void look_at(struct division *d, uint32_t recording)
         d->has_ranges |= d->s->phases[recording].phase[i].id.kind == SL_PHASE_ITERATION;
 }
 
-static int begin(struct division *d, size_t at, int64_t range)
+static int begin(struct division *d, size_t at)
 {
     struct sl_lane *lane = d->lane;
     const struct sl_lane_phase *first = &lane->phase[at];
@@ -249,7 +250,7 @@ static int begin(struct division *d, size_t at, int64_t range)
         sl_grow((void **)&lane->iteration, &lane->iterations, &lane->iteration_slots, sizeof(*new));
     if (!new)
         return -ENOMEM;
-    *new = (struct sl_lane_iteration){.number = range >= 0 ? range : step_number(d, first),
+    *new = (struct sl_lane_iteration){.number = -1,
                                       .begin_ns = INT64_MAX,
                                       .end_ns = INT64_MIN,
                                       .first_f_ns = INT64_MAX,
@@ -260,7 +261,7 @@ static int begin(struct division *d, size_t at, int64_t range)
     return 0;
 }
 
-static void take_phase(struct division *d, struct sl_lane_phase *at)
+static void take_phase(struct division *d, struct sl_lane_phase *at, int64_t range)
 {
     struct sl_lane *lane = d->lane;
     struct sl_lane_iteration *now = &lane->iteration[lane->iterations - 1];
@@ -272,6 +273,10 @@ static void take_phase(struct division *d, struct sl_lane_phase *at)
     now->end = (size_t)(at - lane->phase) + 1;
     if (p->id.kind >= SL_PHASE_COMPUTES)
         return;
+    /* A message may be received before the range or the step of the iteration begins. */
+    if (d->last == SL_PHASE_KINDS)
+        now->number = range >= 0 ? range : step_number(d, at);
+    d->range = range >= 0 ? range : d->range;
     if (p->id.mb < 0 && p->id.kind != SL_PHASE_OPTIMIZER && p->id.chunk < 0)
         p->id.mb = (int32_t)d->next_mb[p->id.kind];
     d->next_mb[p->id.kind]++;
@@ -316,10 +321,9 @@ static int divide_lane(struct sl_schedule *s, struct sl_lane *lane)
     for (size_t i = 0; i < lane->phases; i++) {
         int64_t range = range_number(&d, &lane->phase[i]);
 
-        if (begins(&d, &lane->phase[i], range) && begin(&d, i, range) != 0)
+        if (begins(&d, &lane->phase[i], range) && begin(&d, i) != 0)
             return -ENOMEM;
-        d.range = range >= 0 ? range : d.range;
-        take_phase(&d, &lane->phase[i]);
+        take_phase(&d, &lane->phase[i], range);
     }
     judge(lane);
     return 0;
