@@ -14,28 +14,47 @@
 #include "pipeline/stages.h"
 #include "read/grow.h"
 
+#define TIME_MOST (1ll << 61) /* in ns since the epoch, in the year 2043 */
+
 /* ---- times ---- */
+
+/* Hostile files have times at the ends of the range. Within these limits, differences fit. */
+static int64_t limited(int64_t ns)
+{
+    return ns > TIME_MOST ? TIME_MOST : ns < -TIME_MOST ? -TIME_MOST : ns;
+}
+
+static int64_t base_of(const struct sl_schedule *s, uint32_t recording)
+{
+    const struct sl_header *h = &s->report->recordings.of[recording].header;
+
+    return h->has_base ? limited(h->base_ns) : 0;
+}
 
 int64_t sl_schedule_epoch_ns(const struct sl_schedule *s, uint32_t recording, uint64_t ns)
 {
-    const struct sl_header *h = &s->report->recordings.of[recording].header;
-    int64_t at = (int64_t)(ns - SL_REPORT_ORIGIN_NS), epoch;
+    return limited(limited((int64_t)(ns - SL_REPORT_ORIGIN_NS)) + base_of(s, recording));
+}
 
-    return h->has_base && !__builtin_add_overflow(at, h->base_ns, &epoch) ? epoch : at;
+uint64_t sl_schedule_recording_ns(const struct sl_schedule *s, uint32_t recording, int64_t epoch_ns)
+{
+    int64_t at = limited(epoch_ns) - base_of(s, recording) + (int64_t)SL_REPORT_ORIGIN_NS;
+
+    return at > 0 ? (uint64_t)at : 0;
 }
 
 int64_t sl_schedule_common_ns(const struct sl_schedule *s, const struct sl_lane *lane, int64_t ns)
 {
-    return s->clocks ? sl_clocks_ns(s->clocks, lane->first, ns) : ns;
+    return limited(sl_clocks_ns(s->clocks, lane->first, limited(ns)));
 }
 
 int64_t sl_schedule_own_ns(const struct sl_schedule *s, const struct sl_lane *lane, int64_t ns)
 {
-    int64_t own = ns;
+    int64_t own = limited(ns);
 
     /* The clocks differ by a line of small slope, so each round divides the error by 2000. */
     for (int i = 0; i < 6; i++)
-        own += ns - sl_schedule_common_ns(s, lane, own);
+        own = limited(own + (limited(ns) - sl_schedule_common_ns(s, lane, own)));
     return own;
 }
 
