@@ -360,6 +360,7 @@ def test_replicas_are_told_by_the_messages_that_pytorch_describes(tmp_path):
         offset = CLOCKS["offset"][base + 2] - CLOCKS["offset"][base]
         assert clock["offset_ns"] == pytest.approx(offset, abs=clock["error_ns"])
         assert only["bubble_by_span"] == pytest.approx(pipeline.bubble()[1], abs=.002)
+        assert only["causes_ns"]["waiting"] > .9 * (only["length_ns"] - only["kernel_ns"] - only["causes_ns"]["unknown"])
     assert not any("range" in note for note in report["notes"])
 
 

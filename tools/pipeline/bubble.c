@@ -65,6 +65,8 @@ static int add_op(struct walk *w, size_t i)
         return sl_spans_add(&w->list[p ? KERNEL : OTHER], op->start_ns, op->end_ns);
     if (p && p->ready_ns > ready_ns)
         ready_ns = p->ready_ns;
+    if (phases->ready_ns && phases->ready_ns[i] > ready_ns)
+        ready_ns = phases->ready_ns[i];
     ready_ns = ready_ns > op->start_ns ? ready_ns : op->start_ns;
     if (sl_spans_add(&w->list[COMMUNICATION], op->start_ns, op->end_ns) != 0)
         return -ENOMEM;

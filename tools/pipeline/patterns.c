@@ -73,6 +73,9 @@ static const char *const built_in[] = {
     "recv_backward recv[-_]backward",
     "communication (send|recv)[-_](forward|backward)[-_](send|recv)[-_](forward|backward)"
     "([-_].*)?",
+    /* PyTorch's own */
+    "none nccl:.*",
+    "none Optimizer\\.(step|zero_grad)#.*",
 };
 
 const char *sl_phase_name(enum sl_phase_kind kind)

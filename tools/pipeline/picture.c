@@ -22,6 +22,7 @@
 #define THIN      8
 #define BOTTOM    46
 #define DIGIT     7 /* width of a digit in pixels */
+#define PALE      " fill-opacity=\".35\""
 #define TICKS     8
 #define TEXT_MOST 300 /* bytes of a name */
 
@@ -195,7 +196,7 @@ static void put_phase(struct draw *d, const struct sl_lane_phase *at)
         snprintf(fill, sizeof(fill), "url(#guess%d)", look);
     ready_ns = p->ready_ns > p->begin_ns ? common(d, at->recording, p->ready_ns) : begin_ns;
     if (ready_ns > begin_ns && ready_ns <= end_ns) {
-        put_rect(d, begin_ns, ready_ns, y, height, fill, " fill-opacity=\".35\"");
+        put_rect(d, begin_ns, ready_ns, y, height, fill, PALE);
         begin_ns = ready_ns;
     }
     width = put_rect(d, begin_ns, end_ns, y, height, fill,
@@ -217,13 +218,15 @@ static void put_kernels(struct draw *d)
 {
     for (uint32_t r = d->lane->first; r < d->lane->last; r++) {
         const struct sl_recording *rec = &d->v->schedule->report->recordings.of[r];
+        const struct sl_phases *phases = &d->v->schedule->phases[r];
 
         for (size_t i = 0; i < rec->ops; i++) {
             const struct sl_report_op *op = &rec->op[i];
+            int y = TOP + (int)d->stage * ROW + BOX + 2;
             int64_t begin_ns, end_ns;
 
             if (op->work != SL_WORK_COMMUNICATION || op->device != d->lane->device ||
-                d->v->schedule->phases[r].of_op[i])
+                phases->of_op[i])
                 continue;
             begin_ns = common(d, r, op->start_ns);
             end_ns = common(d, r, op->end_ns);
@@ -232,8 +235,14 @@ static void put_kernels(struct draw *d)
             fputs("<g class=\"communication\">", d->f);
             put_title(d, sl_intern_get(d->v->names->names, op->name, NULL), NULL,
                       op->end_ns - op->start_ns);
-            put_rect(d, begin_ns, end_ns, TOP + (int)d->stage * ROW + BOX + 2, THIN,
-                     looks[SL_PHASE_COMPUTES].fill, "");
+            if (phases->ready_ns && phases->ready_ns[i]) {
+                int64_t ready_ns = common(d, r, phases->ready_ns[i]);
+
+                ready_ns = ready_ns < end_ns ? ready_ns : end_ns;
+                put_rect(d, begin_ns, ready_ns, y, THIN, looks[SL_PHASE_COMPUTES].fill, PALE);
+                begin_ns = ready_ns;
+            }
+            put_rect(d, begin_ns, end_ns, y, THIN, looks[SL_PHASE_COMPUTES].fill, "");
             fputs("</g>\n", d->f);
         }
     }

@@ -378,8 +378,7 @@ int sl_schedule_make(struct sl_schedule *out, const struct sl_report *report,
     if (rc)
         return rc;
     sl_stages_time(out);
-    sl_schedule_find_waits(out);
-    return 0;
+    return sl_schedule_find_waits(out);
 }
 
 void sl_schedule_free(struct sl_schedule *s)

@@ -100,8 +100,8 @@ void sl_schedule_free(struct sl_schedule *s);
  * say, and solves them (facts.c). Returns 0 or -ENOMEM. */
 int sl_schedule_align(struct sl_schedule *s);
 
-/* Sets `ready_ns` of the receives whose sender began later (facts.c). */
-void sl_schedule_find_waits(struct sl_schedule *s);
+/* Sets `ready_ns` of the receives whose sender began later (facts.c). Returns 0 or -ENOMEM. */
+int sl_schedule_find_waits(struct sl_schedule *s);
 
 /* Converts a time of a recording to the epoch on the clock of its rank, that to the reference clock
  * of the pipeline, and back. */
