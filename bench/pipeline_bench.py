@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures the CPU time of `syncline pipeline` against `syncline check`, on a made job of four stages with 20 kernels
 and operators in each phase (ZB-H1, 64 micro-batches). The goal is 1.6 times.
-
-    pipeline_bench.py [TOOL] [ITERATIONS]        default: build/release/tools/syncline 30 (1.6 million events)"""
+30 iterations have 1.6 million events."""
+import argparse
 import pathlib
 import resource
 import subprocess
@@ -46,8 +46,12 @@ def cpu_s(*command) -> float:
 
 
 def main():
-    tool = sys.argv[1] if len(sys.argv) > 1 else str(REPO / "build" / "release" / "tools" / "syncline")
-    pipeline = schedules.Pipeline(schedules.zb_h1(4, 64), LENGTHS, iterations=int(sys.argv[2]) if len(sys.argv) > 2 else 30)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tool", default=str(REPO / "build" / "release" / "tools" / "syncline"))
+    parser.add_argument("--iterations", type=int, default=30)
+    options = parser.parse_args()
+    tool = options.tool
+    pipeline = schedules.Pipeline(schedules.zb_h1(4, 64), LENGTHS, iterations=options.iterations)
     with tempfile.TemporaryDirectory() as folder:
         events = 0
         for rank in range(4):
