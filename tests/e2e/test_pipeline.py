@@ -162,6 +162,14 @@ def test_the_page_in_a_browser(tmp_path):
         assert opened.run("document.querySelector('img, main script')") is None
 
 
+def test_a_page_of_a_long_recording_has_what_fits(tmp_path):
+    pipeline = Pipeline(schedules.one_f_one_b(2, 32), LENGTHS, iterations=100)
+    run("pipeline", "--html", tmp_path / "out.html", job(tmp_path, pipeline, messages=False))
+    html = tmp_path.joinpath("out.html").read_text()
+    assert html.count('class="F"') == html.count('class="B"') and html.count("<title>") in range(11000, 12500)
+    assert "8 iterations are not drawn" in html and "left out</text>" not in html
+
+
 def test_patterns_and_names_that_match_none(tmp_path):
     pipeline = SCHEDULES["1f1b"]()
     folder = job(tmp_path, pipeline, name=lambda phase, mb, chunk, i: {"F": f"fwd mb{mb}", "B": f"bwd mb{mb}", "O": "step[x]"}[phase])

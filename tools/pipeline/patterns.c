@@ -71,8 +71,7 @@ static const char *const built_in[] = {
     "recv_forward recv[-_]forward",
     "send_backward send[-_]backward",
     "recv_backward recv[-_]backward",
-    "communication (send|recv)[-_](forward|backward)[-_](send|recv)[-_](forward|backward)"
-    "([-_].*)?",
+    "communication (send|recv)[-_](forward|backward)[-_](send|recv)[-_].*",
     /* PyTorch's own */
     "none nccl:.*",
     "none Optimizer\\.(step|zero_grad)#.*",

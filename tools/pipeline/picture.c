@@ -79,11 +79,29 @@ int sl_picture_height(const struct sl_pipeline_view *v, size_t pipeline)
     return TOP + (int)v->schedule->pipeline[pipeline].stages * ROW + BOTTOM;
 }
 
+/* Chooses as many iterations around `typical` as have at most SL_PICTURE_BOXES phases. */
+static void choose_iterations(const struct sl_pipeline_view *v, const struct sl_pipeline *p,
+                              size_t typical, size_t *first, size_t *end)
+{
+    size_t phases = 1, count;
+
+    for (size_t i = 0; i < p->stages; i++)
+        phases += v->schedule->lane[p->lane[i]].phases;
+    count = phases <= SL_PICTURE_BOXES
+                ? p->iterations
+                : (size_t)((double)p->iterations * SL_PICTURE_BOXES / (double)phases);
+    count = count ? count : 1;
+    *first = typical > count / 2 ? typical - count / 2 : 0;
+    if (*first + count > p->iterations)
+        *first = p->iterations - count;
+    *end = *first + count;
+}
+
 int sl_picture_choose(struct sl_picture *out, const struct sl_pipeline_view *v, size_t pipeline,
                       int is_page)
 {
     const struct sl_pipeline *p = &v->schedule->pipeline[pipeline];
-    size_t typical = sl_pipeline_typical(v, pipeline);
+    size_t typical = sl_pipeline_typical(v, pipeline), first, end;
 
     if (typical == SIZE_MAX)
         return 0;
@@ -93,7 +111,11 @@ int sl_picture_choose(struct sl_picture *out, const struct sl_pipeline_view *v, 
                                .is_page = is_page};
     out->view_ns[0] = out->from_ns;
     out->view_ns[1] = out->to_ns;
-    for (size_t i = 0; is_page && i < p->iterations; i++) {
+    if (!is_page)
+        return out->to_ns > out->from_ns;
+    choose_iterations(v, p, typical, &first, &end);
+    out->left_out = p->iterations - (end - first);
+    for (size_t i = first; i < end; i++) {
         const struct sl_iteration *it = &p->iteration[i];
 
         if (it->end_ns <= it->begin_ns)
@@ -164,7 +186,7 @@ static int is_seen(struct draw *d, int64_t begin_ns, int64_t end_ns)
 {
     if (end_ns <= d->picture->from_ns || begin_ns >= d->picture->to_ns)
         return 0;
-    if (d->boxes == SL_PICTURE_BOXES) {
+    if (d->boxes >= 2 * SL_PICTURE_BOXES / d->pipeline->stages) {
         d->left_out++;
         return 0;
     }
@@ -361,6 +383,7 @@ void sl_picture_put(FILE *f, const struct sl_pipeline_view *v, const struct sl_p
     for (d.stage = 0; d.stage < d.pipeline->stages; d.stage++) {
         d.lane = &v->schedule->lane[d.pipeline->lane[d.stage]];
         put_stage(&d);
+        d.boxes = 0;
         fprintf(f, "<g clip-path=\"url(#plot%zu)\">\n", picture->pipeline);
         for (size_t i = 0; i < d.lane->phases; i++)
             put_phase(&d, &d.lane->phase[i]);
@@ -368,9 +391,15 @@ void sl_picture_put(FILE *f, const struct sl_pipeline_view *v, const struct sl_p
         fputs("</g>\n", f);
     }
     put_axis(&d, height - BOTTOM + 4);
+    if (picture->left_out)
+        fprintf(
+            f,
+            "<text x=\"%d\" y=\"%d\" fill=\"#5a5f66\">%zu iterations are not drawn: there is no "
+            "room</text>\n",
+            LEFT, height - 6, picture->left_out);
     if (d.left_out)
-        fprintf(f, "<text x=\"%d\" y=\"%d\" fill=\"#a00\">%zu boxes are left out</text>\n", LEFT,
-                height - 6, d.left_out);
+        fprintf(f, "<text x=\"%d\" y=\"%d\" fill=\"#a00\">%zu boxes are left out</text>\n",
+                LEFT + WIDTH / 2, height - 6, d.left_out);
     fputs("</svg>\n", f);
 }
 

@@ -11,13 +11,14 @@
 
 #include "pipeline/print.h"
 
-#define SL_PICTURE_BOXES 30000 /* the most in a picture */
+#define SL_PICTURE_BOXES 12000 /* phases in a picture, about */
 
 /* What a picture shows of a pipeline: times on the reference clock of the pipeline. */
 struct sl_picture {
     size_t pipeline;
     int64_t from_ns, to_ns; /* the part that is drawn */
     int64_t view_ns[2];     /* the part that is seen first */
+    size_t left_out;        /* iterations that are not in it, of a page */
     int is_page;            /* 1: boxes carry their times, so that a script can place them again */
 };
 
