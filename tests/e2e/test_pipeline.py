@@ -9,6 +9,7 @@ import pytest
 
 import harness
 import schedules
+from browser import CHROMIUM, browser
 from schedules import Pipeline
 from test_nsys import OLD, Database
 from test_report import breaches
@@ -116,6 +117,57 @@ def test_picture_and_page(tmp_path):
     html = page.read_text()
     assert html.count('class="F"') == 3 * 4 * 8
     assert re.findall("https?://[^\"']+", html.replace("http://www.w3.org/2000/svg", "")) == []
+
+
+HOSTILE = "F0.0.0<img src=x onerror=alert(1)></svg><script>alert(2)</script>\"'&amp;\u2028\ufffe\x01" + "n" * 100_000
+
+
+def hostile_job(tmp_path):
+    (tmp_path / "patterns").write_text("F (F[0-9.]+).*\n")
+    folder = job(tmp_path, SCHEDULES["1f1b"](), hosts=["<script>alert(3)</script>\"&"] * 4,
+                 name=lambda phase, mb, chunk, i: "Optimizer" if phase == "O" else HOSTILE[:900] if phase == "F" else f"B{mb}.0.0")
+    rows = json.loads((folder / "rank0.pt.trace.json").read_text())
+    for row in rows["traceEvents"]:
+        row["name"] = row["name"].replace("ncclDevKernel", "ncclDevKernel" + HOSTILE)
+    (folder / "rank0.pt.trace.json").write_text(json.dumps(rows))
+    return folder
+
+
+def test_hostile_names(tmp_path):
+    folder = hostile_job(tmp_path)
+    svg, page = tmp_path / "out.svg", tmp_path / "out.html"
+    run("pipeline", "--patterns", tmp_path / "patterns", "--svg", svg, "--html", page, folder)
+    tree = xml.etree.ElementTree.parse(svg)
+    assert not list(tree.iter("{http://www.w3.org/2000/svg}script")) and svg.stat().st_size < 300_000
+    assert page.read_text().count("<script") == 1
+
+
+@pytest.mark.full(seconds=5)
+@pytest.mark.skipif(not CHROMIUM, reason="no Chromium: apt-get install chromium")
+def test_the_page_in_a_browser(tmp_path):
+    """The page begins with one iteration, zooms with the wheel and the buttons, loads nothing and runs no name."""
+    page = tmp_path / "out.html"
+    run("pipeline", "--patterns", tmp_path / "patterns", "--html", page, hostile_job(tmp_path))
+    seen = """(() => [...document.querySelectorAll("svg.pipeline g.B")].filter(g => g.getAttribute("display") !== "none").length)()"""
+    wheel = """document.querySelector("svg.pipeline").dispatchEvent(new WheelEvent("wheel", {deltaY: -1, clientX: 700, bubbles: true}))"""
+    with browser(page, tmp_path / "profile") as opened:
+        first = opened.run(seen)
+        opened.run(wheel)
+        zoomed = opened.run(seen)
+        opened.run("document.querySelectorAll('button')[1].click()")
+        everything = opened.run(seen)
+        opened.run("document.querySelectorAll('button')[0].click()")
+        assert 0 < zoomed < first < everything == 3 * 4 * 8 and opened.run(seen) == first
+        assert (opened.requests, opened.said) == ([], [])
+        assert opened.run("document.querySelector('img, main script')") is None
+
+
+def test_a_page_of_a_long_recording_has_what_fits(tmp_path):
+    pipeline = Pipeline(schedules.one_f_one_b(2, 32), LENGTHS, iterations=100)
+    run("pipeline", "--html", tmp_path / "out.html", job(tmp_path, pipeline, messages=False))
+    html = tmp_path.joinpath("out.html").read_text()
+    assert html.count('class="F"') == html.count('class="B"') and html.count("<title>") in range(11000, 12500)
+    assert "8 iterations are not drawn" in html and "left out</text>" not in html
 
 
 def test_patterns_and_names_that_match_none(tmp_path):
@@ -245,6 +297,61 @@ def test_the_sample(tmp_path):
     assert "class=\"pipeline\"" in (tmp_path / "my out" / "pipeline.html").read_text()
 
 
+def test_sequence_numbers_tell_the_caller(tmp_path):
+    """Two threads with open ranges launch on one device. The operator on autograd's thread has the sequence number of
+    a forward operator of the first thread."""
+    def put(cat, name, tid, begin, end, **args):
+        return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": begin, "dur": end - begin, "args": args}
+
+    def kernel(n, tid, at, begin):
+        return [put("cuda_runtime", "cudaLaunchKernel", tid, at, at + 1, correlation=n, cbid=211),
+                put("kernel", f"k{n}", 7, begin, begin + 20, correlation=n, device=0, stream=7, context=1)]
+    rows = [put("user_annotation", "F0.0.0", 1, 0, 30), put("cpu_op", "aten::mm", 1, 5, 20, **{"Sequence number": 9}),
+            *kernel(1, 1, 10, 40), put("user_annotation", "B0.0.0", 1, 50, 150),
+            put("user_annotation", "W0.0.0", 2, 40, 160), *kernel(2, 2, 45, 70),
+            put("cpu_op", "MmBackward0", 3, 100, 130, **{"Sequence number": 9}), *kernel(3, 3, 110, 200),
+            *kernel(4, 3, 140, 230)]
+    path = schedules.write(tmp_path / "t.json", [dict(row, ts=row["ts"] * 1000, dur=row["dur"] * 1000) for row in rows],
+                           rank=0, world=1)
+    report = found(path)
+    phases = {p["phase"]: p["kernels"] for p in report["pipelines"][0]["stages"][0]["phases"]}
+    assert phases == {"F": 1, "B": 1, "W": 1} and report["without_phase"]["names"] == ["k4"]
+
+
+@pytest.mark.parametrize("how", ["range", "repeat", "steps"])
+def test_iterations_without_an_optimizer(tmp_path, how):
+    """Ranges or the F of micro-batch 0 divide; numbers match the iterations of ranks that recorded others."""
+    pipeline = SCHEDULES["1f1b"]()
+    for s in range(4):
+        first = 1 if s == 2 and how != "repeat" else 0
+        rows = schedules.rows_of(pipeline, s, is_kept=lambda p: p[1] != "O" and p[0] >= first)
+        for i in range(first, 3):
+            times = [(begin - schedules.LAG, end - schedules.LAG) for k, _, _, _, begin, end in pipeline.phases[s] if k == i]
+            name = {"range": f"iter_{s}_{i + 5}", "steps": f"ProfilerStep#{i + 5}", "repeat": "x"}[how]
+            rows.append({"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "args": {},
+                         "ts": (times[0][0] - 1000) / 1000, "dur": (times[-1][1] - times[0][0] + 1000) / 1000})
+        schedules.write(tmp_path / f"{s}.pt.trace.json", rows, rank=s, world=4, host=f"h{s}", offset=CLOCKS["offset"][s])
+    only, = found(tmp_path)["pipelines"]
+    complete = [it["number"] for it in only["iterations"] if it["is_complete"]]
+    assert complete == {"range": [6, 7], "steps": [6, 7], "repeat": [None] * 3}[how]
+    assert only["bubble_by_span"] == pytest.approx(pipeline.bubble()[1], abs=.02)
+
+
+def test_a_v_schedule(tmp_path):
+    """Chunk 1 goes back from the last stage to the first."""
+    def order(s):
+        return [("F", 0, 0), ("F", 1, 0), ("F", 0, 1), ("F", 1, 1), ("B", 0, 1), ("B", 1, 1), ("B", 0, 0), ("B", 1, 0)] \
+            if s < 3 else [("F", 0, 0), ("F", 0, 1), ("F", 1, 0), ("F", 1, 1), ("B", 0, 1), ("B", 0, 0), ("B", 1, 1), ("B", 1, 0)]
+
+    class V(Pipeline):
+        def neighbour(self, s, chunk, step):
+            place = (s if chunk == 0 else 7 - s) + step
+            return (min(place, 7 - place), place // 4) if 0 <= place < 8 else None
+    pipeline = V([order(s) for s in range(4)], LENGTHS, chunks=2)
+    only, = found(job(tmp_path, pipeline, clocks=CLOCKS, hosts="abcd"))["pipelines"]
+    assert only["is_v"] and only["bubble_by_span"] == pytest.approx(pipeline.bubble()[1], abs=.005)
+
+
 def test_replicas_are_told_by_the_messages_that_pytorch_describes(tmp_path):
     """Ranks 0 and 2 are a pipeline, and ranks 1 and 3. Their messages align the clocks, too."""
     pipeline = Pipeline(schedules.one_f_one_b(2, 8), LENGTHS)
@@ -261,6 +368,7 @@ def test_replicas_are_told_by_the_messages_that_pytorch_describes(tmp_path):
         offset = CLOCKS["offset"][base + 2] - CLOCKS["offset"][base]
         assert clock["offset_ns"] == pytest.approx(offset, abs=clock["error_ns"])
         assert only["bubble_by_span"] == pytest.approx(pipeline.bubble()[1], abs=.002)
+        assert only["causes_ns"]["waiting"] > .9 * (only["length_ns"] - only["kernel_ns"] - only["causes_ns"]["unknown"])
     assert not any("range" in note for note in report["notes"])
 
 

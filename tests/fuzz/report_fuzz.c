@@ -1,10 +1,10 @@
 /*
- * report_fuzz.c - makes reports of any bytes.
+ * report_fuzz.c - makes reports and pipelines of any bytes.
  *
- * For any input, `syncline report` must end without a crash or a sanitizer report, as JSON, as a
- * page, as text and with HTA's tables. The JSON must be valid, which excludes NaN. The seeds are
- * the files of corpus/read. With libFuzzer, name that folder: build/fuzz/tests/fuzz/report_fuzz
- * /tmp/found tests/fuzz/corpus/read
+ * For any input, `syncline report` and `syncline pipeline` must end without a crash or a sanitizer
+ * report, as JSON, as a page, as text and with HTA's tables. The JSON must be valid, which excludes
+ * NaN. The seeds are the files of corpus/read. With libFuzzer, name that folder:
+ * build/fuzz/tests/fuzz/report_fuzz /tmp/found tests/fuzz/corpus/read
  *
  * Threads: one, and the helpers that read. Memory: the input, and the report's.
  */
@@ -34,10 +34,11 @@ static void check_json(const char *text, size_t size)
     sl_json_destroy(j);
 }
 
-/* Runs `syncline report OPTION... PATH`. What it prints goes to memory. */
-static void report(const char *path, const char *option, const char *value)
+/* Runs `syncline COMMAND OPTION... PATH`. What it prints goes to memory. */
+static void run(const struct sl_command *command, const char *path, const char *option,
+                const char *value)
 {
-    const char *argv[] = {"report", path, option, value, NULL};
+    const char *argv[] = {command->name, path, option, value, NULL};
     FILE *out = stdout, *err = stderr;
     char *text = NULL, *padded;
     size_t size = 0;
@@ -47,7 +48,7 @@ static void report(const char *path, const char *option, const char *value)
     stderr = fopen("/dev/null", "w");
     if (!stdout || !stderr)
         abort();
-    status = sl_args_run(&sl_cmd_report, value ? 4 : 3, (char **)(uintptr_t)argv);
+    status = sl_args_run(command, value ? 4 : 3, (char **)(uintptr_t)argv);
     fclose(stdout);
     fclose(stderr);
     stdout = out;
@@ -69,24 +70,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    report(path, "--json", NULL);
+    run(&sl_cmd_report, path, "--json", NULL);
+    run(&sl_cmd_pipeline, path, "--json", NULL);
     switch (size % 16) {
     case 0:
         if (!mkdtemp(folder))
             abort();
         snprintf(page, sizeof(page), "%s/page.html", folder);
-        report(path, "--html", page);
+        run(&sl_cmd_report, path, "--html", page);
+        run(&sl_cmd_pipeline, path, "--html", page);
         unlink(page);
         rmdir(folder);
         break;
     case 1:
-        report(path, "--json", "--hta");
+        run(&sl_cmd_report, path, "--json", "--hta");
         break;
     case 2:
-        report(path, "--only", "parts,idle,steps,kernels");
+        run(&sl_cmd_report, path, "--only", "parts,idle,steps,kernels");
         break;
     case 3:
-        report(path, "--memory", "0");
+        run(&sl_cmd_report, path, "--memory", "0");
         break;
     default:
         break;

@@ -397,7 +397,7 @@ static int fit_pairs(struct sl_clocks *c)
 
 static double error_at(const struct line *line, int64_t ns)
 {
-    double x = (double)(ns - line->from), last = line->step * (KNOTS - 1), at;
+    double x = (double)ns - (double)line->from, last = line->step * (KNOTS - 1), at;
     double outside = x < 0 ? -x : x > last ? x - last : 0;
     int i;
 
@@ -413,9 +413,14 @@ static double largest_error(const struct line *line)
     return fmax(line->error[0], line->error[KNOTS - 1]);
 }
 
+static int64_t limited(int64_t ns)
+{
+    return ns > TIME_MAX ? TIME_MAX : ns < -TIME_MAX ? -TIME_MAX : ns;
+}
+
 static int64_t through(const struct line *line, int64_t ns)
 {
-    int64_t x = ns - line->from;
+    int64_t x = limited(ns) - line->from;
 
     return line->at + x + llround(line->slope * (double)x);
 }

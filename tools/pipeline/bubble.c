@@ -65,6 +65,8 @@ static int add_op(struct walk *w, size_t i)
         return sl_spans_add(&w->list[p ? KERNEL : OTHER], op->start_ns, op->end_ns);
     if (p && p->ready_ns > ready_ns)
         ready_ns = p->ready_ns;
+    if (phases->ready_ns && phases->ready_ns[i] > ready_ns)
+        ready_ns = phases->ready_ns[i];
     ready_ns = ready_ns > op->start_ns ? ready_ns : op->start_ns;
     if (sl_spans_add(&w->list[COMMUNICATION], op->start_ns, op->end_ns) != 0)
         return -ENOMEM;
@@ -166,18 +168,6 @@ static void walk_interval(struct walk *w, struct sl_stage_bubble *out, uint64_t 
 
 /* ---- a stage ---- */
 
-static uint64_t in_recording(const struct sl_schedule *s, uint32_t recording, int64_t epoch_ns)
-{
-    const struct sl_header *h = &s->report->recordings.of[recording].header;
-    int64_t at = epoch_ns;
-
-    if (h->has_base && __builtin_sub_overflow(epoch_ns, h->base_ns, &at))
-        return 0;
-    if (__builtin_add_overflow(at, (int64_t)SL_REPORT_ORIGIN_NS, &at) || at < 0)
-        return 0;
-    return (uint64_t)at;
-}
-
 void sl_bubble_interval(const struct sl_schedule *s, const struct sl_pipeline *p, size_t iteration,
                         size_t stage, uint64_t *begin_ns, uint64_t *end_ns)
 {
@@ -201,8 +191,8 @@ void sl_bubble_interval(const struct sl_schedule *s, const struct sl_pipeline *p
                                                                                      : of->begin_ns;
         to = of->end_ns;
     }
-    *begin_ns = in_recording(s, of->recording, from);
-    *end_ns = in_recording(s, of->recording, to);
+    *begin_ns = sl_schedule_recording_ns(s, of->recording, from);
+    *end_ns = sl_schedule_recording_ns(s, of->recording, to);
 }
 
 static void add_phases(const struct sl_lane *lane, const struct sl_lane_iteration *it,

@@ -7,7 +7,7 @@
  *   stage behind.
  * - Nobody leaves a collective before the last has begun it (report/peers.h).
  *
- * Threads: one owner. Memory: 56 bytes for each send and receive, and clocks.h.
+ * Threads: one owner. Memory: 80 bytes for each send and receive, and clocks.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -101,12 +101,6 @@ struct need {
     int begins_with;
 };
 
-static int is_same_clock(const struct sl_schedule *s, const struct sl_lane *a,
-                         const struct sl_lane *b)
-{
-    return s->clocks && sl_clocks_is_shared(s->clocks, a->first, b->first);
-}
-
 static void visit_stage(const struct sl_schedule *s, const struct sl_pipeline *p, size_t stage,
                         const struct index *index, void (*take)(const struct need *n))
 {
@@ -186,10 +180,30 @@ static uint32_t iteration_at(const struct sl_schedule *s, const struct sl_lane *
     return SL_LANE_NONE;
 }
 
-static size_t collect_pairs(const struct sl_schedule *s, struct sl_member *member)
-{
-    size_t count = 0;
+/* A send or receive that PyTorch or NCCL describes. */
+struct message {
+    const struct sl_lane *lane;
+    uint32_t recording;
+    const struct sl_report_pair *pair;
+};
 
+struct messages {
+    struct message *message;
+    struct sl_member *member; /* `item` is the index of its message */
+    size_t count;
+};
+
+static int collect_messages(const struct sl_schedule *s, struct messages *m)
+{
+    size_t most = 1;
+
+    for (size_t i = 0; i < s->lanes; i++)
+        for (uint32_t r = s->lane[i].first; r < s->lane[i].last; r++)
+            most += s->report->recordings.of[r].pairs;
+    m->message = calloc(most, sizeof(*m->message));
+    m->member = calloc(most, sizeof(*m->member));
+    if (!m->message || !m->member)
+        return -ENOMEM;
     for (size_t k = 0; k < s->lanes; k++) {
         const struct sl_lane *lane = &s->lane[k];
 
@@ -203,54 +217,68 @@ static size_t collect_pairs(const struct sl_schedule *s, struct sl_member *membe
                 int64_t start_ns = sl_schedule_epoch_ns(s, r, pair->start_ns);
                 uint32_t at = iteration_at(s, lane, start_ns);
 
-                if (at != SL_LANE_NONE)
-                    member[count++] =
-                        (struct sl_member){.group = (uint64_t)pair->group << 40 | from << 20 | to,
-                                           .number = at,
-                                           .start_ns = start_ns,
-                                           .end_ns = sl_schedule_epoch_ns(s, r, pair->end_ns),
-                                           .rank = lane->first,
-                                           .source = (uint32_t)pair->is_send};
+                if (at == SL_LANE_NONE || pair->device != lane->device)
+                    continue;
+                m->message[m->count] = (struct message){lane, r, pair};
+                m->member[m->count] =
+                    (struct sl_member){.group = (uint64_t)pair->group << 40 | from << 20 | to,
+                                       .number = at,
+                                       .start_ns = start_ns,
+                                       .end_ns = sl_schedule_epoch_ns(s, r, pair->end_ns),
+                                       .rank = lane->first,
+                                       .source = (uint32_t)pair->is_send,
+                                       .item = (uint32_t)m->count};
+                m->count++;
             }
     }
-    return count;
+    sl_members_sort(m->member, m->count);
+    return 0;
 }
 
-/* Adds the messages of one pair of ranks in one iteration, if both recorded as many. */
-static void add_pairs(struct sl_clocks *clocks, const struct sl_member *m, size_t count)
+/* Returns 1 if two ranks recorded the same number of messages to each other in an iteration. */
+static int is_matched(const struct sl_member *m, size_t count)
 {
     size_t size;
 
     for (size_t i = 0; i < count; i += size) {
         size = sl_members_call(&m[i], count - i);
         if (size != 2 || m[i].source == m[i + 1].source)
-            return;
+            return 0;
     }
-    for (size_t i = 0; i < count; i += 2)
-        sl_members_bound(clocks, &m[i], 2, SL_COLLECTIVE_SEND, m[i].source ? 0 : 1);
+    return 1;
 }
 
-static int bound_pairs(struct sl_schedule *s)
+/* Calls `take` for each message that was found on both ranks. Returns 0 or -ENOMEM. */
+static int visit_messages(const struct sl_schedule *s,
+                          int (*take)(const struct sl_schedule *s, const struct message *send,
+                                      const struct message *receive))
 {
-    struct sl_member *member;
-    size_t most = 0, count, end;
+    struct messages m = {0};
+    int rc = collect_messages(s, &m);
 
-    for (size_t i = 0; i < s->lanes; i++)
-        for (uint32_t r = s->lane[i].first; r < s->lane[i].last; r++)
-            most += s->report->recordings.of[r].pairs;
-    member = most ? calloc(most, sizeof(*member)) : NULL;
-    if (most && !member)
-        return -ENOMEM;
-    count = most ? collect_pairs(s, member) : 0;
-    sl_members_sort(member, count);
-    for (size_t i = 0; i < count; i = end) {
-        for (end = i; end < count && member[end].group == member[i].group &&
-                      member[end].number == member[i].number;
+    for (size_t i = 0, end; i < m.count && rc == 0; i = end) {
+        for (end = i; end < m.count && m.member[end].group == m.member[i].group &&
+                      m.member[end].number == m.member[i].number;
              end++)
             ;
-        add_pairs(s->clocks, &member[i], end - i);
+        if (!is_matched(&m.member[i], end - i))
+            continue;
+        for (size_t k = i; k < end && rc == 0; k += 2)
+            rc = take(s, &m.message[m.member[m.member[k].source ? k : k + 1].item],
+                      &m.message[m.member[m.member[k].source ? k + 1 : k].item]);
     }
-    free(member);
+    free(m.message);
+    free(m.member);
+    return rc;
+}
+
+static int add_message(const struct sl_schedule *s, const struct message *send,
+                       const struct message *receive)
+{
+    sl_clocks_add(s->clocks, receive->lane->first,
+                  sl_schedule_epoch_ns(s, receive->recording, receive->pair->end_ns),
+                  send->lane->first,
+                  sl_schedule_epoch_ns(s, send->recording, send->pair->start_ns));
     return 0;
 }
 
@@ -264,34 +292,87 @@ int sl_schedule_align(struct sl_schedule *s)
     if (rc == 0)
         rc = sl_peers_bound(all, s->clocks);
     if (rc == 0)
-        rc = bound_pairs(s);
+        rc = visit_messages(s, add_message);
     if (rc == 0)
         rc = visit(s, add_fact);
     return rc ? rc : sl_clocks_solve(s->clocks);
 }
 
+/* Returns by how much the sender began later than the receiver, or 0 if that is below the error of
+ * the clocks. */
+static uint64_t lateness(const struct sl_schedule *s, const struct sl_lane *sender,
+                         int64_t began_ns, const struct sl_lane *receiver, int64_t ns)
+{
+    int64_t own_ns, error_ns = 0;
+
+    if (sl_clocks_reference(s->clocks, receiver->first) !=
+        sl_clocks_reference(s->clocks, sender->first))
+        return 0;
+    own_ns = sl_schedule_own_ns(s, receiver, sl_schedule_common_ns(s, sender, began_ns));
+    if (!sl_clocks_is_shared(s->clocks, receiver->first, sender->first))
+        error_ns = (int64_t)(sl_clocks_error_ns(s->clocks, sender->first, began_ns) +
+                             sl_clocks_error_ns(s->clocks, receiver->first, own_ns));
+    return own_ns - ns > error_ns ? (uint64_t)(own_ns - ns) : 0;
+}
+
 static void find_wait(const struct need *n)
 {
     struct sl_phase *p = n->phase->phase;
-    int64_t began_ns, own_ns, late_ns, error_ns;
+    uint64_t late_ns;
 
-    if (!n->begins_with || sl_clocks_reference(n->s->clocks, n->lane->first) !=
-                               sl_clocks_reference(n->s->clocks, n->other_lane->first))
+    if (!n->begins_with)
         return;
-    began_ns = sl_schedule_epoch_ns(n->s, n->other->recording, n->other->phase->begin_ns);
-    own_ns =
-        sl_schedule_own_ns(n->s, n->lane, sl_schedule_common_ns(n->s, n->other_lane, began_ns));
-    error_ns = is_same_clock(n->s, n->lane, n->other_lane)
-                   ? 0
-                   : (int64_t)(sl_clocks_error_ns(n->s->clocks, n->other_lane->first, began_ns) +
-                               sl_clocks_error_ns(n->s->clocks, n->lane->first, own_ns));
-    late_ns = own_ns - sl_schedule_epoch_ns(n->s, n->phase->recording, p->begin_ns);
-    if (late_ns > error_ns)
-        p->ready_ns = (uint64_t)late_ns < p->done_ns - p->begin_ns ? p->begin_ns + (uint64_t)late_ns
-                                                                   : p->done_ns;
+    late_ns = lateness(n->s, n->other_lane,
+                       sl_schedule_epoch_ns(n->s, n->other->recording, n->other->phase->begin_ns),
+                       n->lane, sl_schedule_epoch_ns(n->s, n->phase->recording, p->begin_ns));
+    if (late_ns)
+        p->ready_ns = late_ns < p->done_ns - p->begin_ns ? p->begin_ns + late_ns : p->done_ns;
 }
 
-void sl_schedule_find_waits(struct sl_schedule *s)
+/* Returns the index of the operation of a message, or the number of operations. */
+static size_t op_of(const struct sl_recording *r, const struct sl_report_pair *pair)
 {
-    (void)visit(s, find_wait);
+    size_t low = 0, high = r->ops;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct sl_report_op *op = &r->op[middle];
+
+        if (op->device < pair->device ||
+            (op->device == pair->device && op->start_ns < pair->start_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low < r->ops && r->op[low].device == pair->device &&
+           r->op[low].start_ns == pair->start_ns && r->op[low].correlation != pair->correlation)
+        low++;
+    return low < r->ops && r->op[low].correlation == pair->correlation ? low : r->ops;
+}
+
+static int find_message_wait(const struct sl_schedule *s, const struct message *send,
+                             const struct message *receive)
+{
+    const struct sl_recording *r = &s->report->recordings.of[receive->recording];
+    struct sl_phases *phases = &s->phases[receive->recording];
+    uint64_t late_ns = lateness(
+        s, send->lane, sl_schedule_epoch_ns(s, send->recording, send->pair->start_ns),
+        receive->lane, sl_schedule_epoch_ns(s, receive->recording, receive->pair->start_ns));
+    size_t op = op_of(r, receive->pair);
+
+    if (!late_ns || op == r->ops)
+        return 0;
+    if (!phases->ready_ns)
+        phases->ready_ns = calloc(r->ops, sizeof(*phases->ready_ns));
+    if (!phases->ready_ns)
+        return -ENOMEM;
+    phases->ready_ns[op] = r->op[op].start_ns + late_ns;
+    return 0;
+}
+
+int sl_schedule_find_waits(struct sl_schedule *s)
+{
+    int rc = visit(s, find_wait);
+
+    return rc ? rc : visit_messages(s, find_message_wait);
 }

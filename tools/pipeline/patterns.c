@@ -44,8 +44,6 @@ static const char *const names[SL_PHASE_KINDS] = {
     [SL_PHASE_NONE] = "none",
 };
 
-#define NUMBERS "\\.([0-9]+)\\.([0-9]+)\\.([0-9]+)"
-
 static const char *const built_in[] = {
     /* zero-bubble: PHASE micro-batch.chunk.sequence */
     "F F([0-9]+)\\.([0-9]+)\\.([0-9]+)",
@@ -53,10 +51,10 @@ static const char *const built_in[] = {
     "W W([0-9]+)\\.([0-9]+)\\.([0-9]+)",
     "W W_clear(\\.[0-9]+)(\\.[0-9]+)",
     "optimizer Optimizer",
-    "send_forward SEND_FORWARD" NUMBERS,
-    "recv_forward RECV_FORWARD" NUMBERS,
-    "send_backward SEND_BACKWARD" NUMBERS,
-    "recv_backward RECV_BACKWARD" NUMBERS,
+    "send_forward SEND_FORWARD\\.([0-9]+)\\.([0-9]+)\\.([0-9]+)",
+    "recv_forward RECV_FORWARD\\.([0-9]+)\\.([0-9]+)\\.([0-9]+)",
+    "send_backward SEND_BACKWARD\\.([0-9]+)\\.([0-9]+)\\.([0-9]+)",
+    "recv_backward RECV_BACKWARD\\.([0-9]+)\\.([0-9]+)\\.([0-9]+)",
     "communication (SEND|RECV)_(FORWARD|BACKWARD)[A-Z0-9_.]*",
     "communication (SEND|RECV)_POST_VALIDATION.*",
     "iteration iter_[0-9]+_([0-9]+)",
@@ -71,8 +69,10 @@ static const char *const built_in[] = {
     "recv_forward recv[-_]forward",
     "send_backward send[-_]backward",
     "recv_backward recv[-_]backward",
-    "communication (send|recv)[-_](forward|backward)[-_](send|recv)[-_](forward|backward)"
-    "([-_].*)?",
+    "communication (send|recv)[-_](forward|backward)[-_](send|recv)[-_].*",
+    /* PyTorch's own */
+    "none nccl:.*",
+    "none Optimizer\\.(step|zero_grad)#.*",
 };
 
 const char *sl_phase_name(enum sl_phase_kind kind)

@@ -375,10 +375,9 @@ static void give(struct search *s, size_t op_index, uint32_t at)
         if (!sl_phase_is_own(p) || sl_phase_is_communication(p->id.kind) != wanted)
             continue;
         lengthen(p, op);
-        if (s->p->of_op[op_index])
-            continue;
-        s->p->of_op[op_index] = owner;
         p->kernels++;
+        if (!s->p->of_op[op_index])
+            s->p->of_op[op_index] = owner;
     }
 }
 
@@ -444,5 +443,6 @@ void sl_phases_free(struct sl_phases *p)
 {
     free(p->phase);
     free(p->of_op);
+    free(p->ready_ns);
     *p = (struct sl_phases){0};
 }

@@ -10,7 +10,8 @@
  * belong to F, B, W or the optimizer; they also lengthen the phases around it. Of ranges of one
  * kind inside each other, one is the phase: the outer one, unless it has several inside.
  *
- * Threads: one owner. Memory: 96 bytes for each phase, and 4 for each GPU operation.
+ * Threads: one owner. Memory: 96 bytes for each phase, and 4 for each GPU operation, or
+ * 12 if PyTorch describes sends and receives.
  */
 #ifndef SL_PIPELINE_PHASES_H
 #define SL_PIPELINE_PHASES_H
@@ -27,7 +28,7 @@ struct sl_phase {
     uint64_t ready_ns;          /* of communication: when the peer began, if that is later */
     struct sl_phase_id id;
     uint32_t thread, name;
-    uint32_t kernels;
+    uint32_t kernels;   /* also those of phases inside */
     uint32_t around;    /* index + 1 of the next outer one on the thread; 0: none */
     uint32_t owner;     /* index + 1 of the phase that this range is a part of; 0: itself */
     uint32_t children;  /* ranges of the same kind directly inside */
@@ -45,6 +46,9 @@ struct sl_phases {
     struct sl_phase *phase; /* by thread and start; those with an owner, too */
     size_t count;
     uint32_t *of_op; /* for each operation the index + 1 of its phase; 0: none */
+    /* For each operation that receives: when its sender began, if that is later; 0: not known.
+     * NULL: none is known (facts.c). */
+    uint64_t *ready_ns;
 };
 
 /* What all recordings share. */

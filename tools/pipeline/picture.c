@@ -9,19 +9,22 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "event/device.h"
 #include "print/format.h"
 
-#define LEFT   190
-#define WIDTH  1260
-#define RIGHT  20
-#define TOP    70
-#define ROW    46
-#define BOX    26
-#define THIN   8
-#define BOTTOM 46
-#define DIGIT  7 /* width of a digit in pixels */
-#define TICKS  8
+#define LEFT      190
+#define WIDTH     1260
+#define RIGHT     20
+#define TOP       70
+#define ROW       46
+#define BOX       26
+#define THIN      8
+#define BOTTOM    46
+#define DIGIT     7 /* width of a digit in pixels */
+#define PALE      " fill-opacity=\".35\""
+#define TICKS     8
+#define TEXT_MOST 300 /* bytes of a name */
 
 static const struct {
     const char *fill, *name;
@@ -38,25 +41,31 @@ static int look_of(enum sl_phase_kind kind)
     return kind < SL_PHASE_COMPUTES ? (int)kind : SL_PHASE_COMPUTES;
 }
 
+/* Returns the length of the character at `text`, or 0 if XML does not allow what is there. */
+static size_t character(const char *text, size_t left)
+{
+    size_t size = sl_utf8_length(text, left);
+
+    if ((unsigned char)*text < 0x20 || *text == 0x7f)
+        return 0;
+    return size == 3 && memcmp(text, "\xef\xbf", 2) == 0 && (unsigned char)text[2] >= 0xbe ? 0
+                                                                                           : size;
+}
+
 void sl_picture_text(FILE *f, const char *text)
 {
-    for (; *text; text++) {
-        switch (*text) {
-        case '<':
-            fputs("&lt;", f);
-            break;
-        case '>':
-            fputs("&gt;", f);
-            break;
-        case '&':
-            fputs("&amp;", f);
-            break;
-        case '"':
-            fputs("&quot;", f);
-            break;
-        default:
-            putc((unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text, f);
-        }
+    const char *end = text + strnlen(text, TEXT_MOST);
+
+    while (text < end) {
+        size_t size = character(text, (size_t)(end - text));
+
+        if (*text == '<' || *text == '&')
+            fputs(*text == '<' ? "&lt;" : "&amp;", f);
+        else if (size)
+            fwrite(text, 1, size, f);
+        else
+            putc('?', f);
+        text += size ? size : 1;
     }
 }
 
@@ -70,11 +79,29 @@ int sl_picture_height(const struct sl_pipeline_view *v, size_t pipeline)
     return TOP + (int)v->schedule->pipeline[pipeline].stages * ROW + BOTTOM;
 }
 
+/* Chooses as many iterations around `typical` as have at most SL_PICTURE_BOXES phases. */
+static void choose_iterations(const struct sl_pipeline_view *v, const struct sl_pipeline *p,
+                              size_t typical, size_t *first, size_t *end)
+{
+    size_t phases = 1, count;
+
+    for (size_t i = 0; i < p->stages; i++)
+        phases += v->schedule->lane[p->lane[i]].phases;
+    count = phases <= SL_PICTURE_BOXES
+                ? p->iterations
+                : (size_t)((double)p->iterations * SL_PICTURE_BOXES / (double)phases);
+    count = count ? count : 1;
+    *first = typical > count / 2 ? typical - count / 2 : 0;
+    if (*first + count > p->iterations)
+        *first = p->iterations - count;
+    *end = *first + count;
+}
+
 int sl_picture_choose(struct sl_picture *out, const struct sl_pipeline_view *v, size_t pipeline,
                       int is_page)
 {
     const struct sl_pipeline *p = &v->schedule->pipeline[pipeline];
-    size_t typical = sl_pipeline_typical(v, pipeline);
+    size_t typical = sl_pipeline_typical(v, pipeline), first, end;
 
     if (typical == SIZE_MAX)
         return 0;
@@ -84,7 +111,11 @@ int sl_picture_choose(struct sl_picture *out, const struct sl_pipeline_view *v, 
                                .is_page = is_page};
     out->view_ns[0] = out->from_ns;
     out->view_ns[1] = out->to_ns;
-    for (size_t i = 0; is_page && i < p->iterations; i++) {
+    if (!is_page)
+        return out->to_ns > out->from_ns;
+    choose_iterations(v, p, typical, &first, &end);
+    out->left_out = p->iterations - (end - first);
+    for (size_t i = first; i < end; i++) {
         const struct sl_iteration *it = &p->iteration[i];
 
         if (it->end_ns <= it->begin_ns)
@@ -155,7 +186,7 @@ static int is_seen(struct draw *d, int64_t begin_ns, int64_t end_ns)
 {
     if (end_ns <= d->picture->from_ns || begin_ns >= d->picture->to_ns)
         return 0;
-    if (d->boxes == SL_PICTURE_BOXES) {
+    if (d->boxes >= 2 * SL_PICTURE_BOXES / d->pipeline->stages) {
         d->left_out++;
         return 0;
     }
@@ -187,7 +218,7 @@ static void put_phase(struct draw *d, const struct sl_lane_phase *at)
         snprintf(fill, sizeof(fill), "url(#guess%d)", look);
     ready_ns = p->ready_ns > p->begin_ns ? common(d, at->recording, p->ready_ns) : begin_ns;
     if (ready_ns > begin_ns && ready_ns <= end_ns) {
-        put_rect(d, begin_ns, ready_ns, y, height, fill, " fill-opacity=\".35\"");
+        put_rect(d, begin_ns, ready_ns, y, height, fill, PALE);
         begin_ns = ready_ns;
     }
     width = put_rect(d, begin_ns, end_ns, y, height, fill,
@@ -209,13 +240,15 @@ static void put_kernels(struct draw *d)
 {
     for (uint32_t r = d->lane->first; r < d->lane->last; r++) {
         const struct sl_recording *rec = &d->v->schedule->report->recordings.of[r];
+        const struct sl_phases *phases = &d->v->schedule->phases[r];
 
         for (size_t i = 0; i < rec->ops; i++) {
             const struct sl_report_op *op = &rec->op[i];
+            int y = TOP + (int)d->stage * ROW + BOX + 2;
             int64_t begin_ns, end_ns;
 
             if (op->work != SL_WORK_COMMUNICATION || op->device != d->lane->device ||
-                d->v->schedule->phases[r].of_op[i])
+                phases->of_op[i])
                 continue;
             begin_ns = common(d, r, op->start_ns);
             end_ns = common(d, r, op->end_ns);
@@ -224,8 +257,14 @@ static void put_kernels(struct draw *d)
             fputs("<g class=\"communication\">", d->f);
             put_title(d, sl_intern_get(d->v->names->names, op->name, NULL), NULL,
                       op->end_ns - op->start_ns);
-            put_rect(d, begin_ns, end_ns, TOP + (int)d->stage * ROW + BOX + 2, THIN,
-                     looks[SL_PHASE_COMPUTES].fill, "");
+            if (phases->ready_ns && phases->ready_ns[i]) {
+                int64_t ready_ns = common(d, r, phases->ready_ns[i]);
+
+                ready_ns = ready_ns < end_ns ? ready_ns : end_ns;
+                put_rect(d, begin_ns, ready_ns, y, THIN, looks[SL_PHASE_COMPUTES].fill, PALE);
+                begin_ns = ready_ns;
+            }
+            put_rect(d, begin_ns, end_ns, y, THIN, looks[SL_PHASE_COMPUTES].fill, "");
             fputs("</g>\n", d->f);
         }
     }
@@ -344,6 +383,7 @@ void sl_picture_put(FILE *f, const struct sl_pipeline_view *v, const struct sl_p
     for (d.stage = 0; d.stage < d.pipeline->stages; d.stage++) {
         d.lane = &v->schedule->lane[d.pipeline->lane[d.stage]];
         put_stage(&d);
+        d.boxes = 0;
         fprintf(f, "<g clip-path=\"url(#plot%zu)\">\n", picture->pipeline);
         for (size_t i = 0; i < d.lane->phases; i++)
             put_phase(&d, &d.lane->phase[i]);
@@ -351,9 +391,15 @@ void sl_picture_put(FILE *f, const struct sl_pipeline_view *v, const struct sl_p
         fputs("</g>\n", f);
     }
     put_axis(&d, height - BOTTOM + 4);
+    if (picture->left_out)
+        fprintf(
+            f,
+            "<text x=\"%d\" y=\"%d\" fill=\"#5a5f66\">%zu iterations are not drawn: there is no "
+            "room</text>\n",
+            LEFT, height - 6, picture->left_out);
     if (d.left_out)
-        fprintf(f, "<text x=\"%d\" y=\"%d\" fill=\"#a00\">%zu boxes are left out</text>\n", LEFT,
-                height - 6, d.left_out);
+        fprintf(f, "<text x=\"%d\" y=\"%d\" fill=\"#a00\">%zu boxes are left out</text>\n",
+                LEFT + WIDTH / 2, height - 6, d.left_out);
     fputs("</svg>\n", f);
 }
 

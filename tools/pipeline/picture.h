@@ -11,13 +11,14 @@
 
 #include "pipeline/print.h"
 
-#define SL_PICTURE_BOXES 30000 /* the most in a picture */
+#define SL_PICTURE_BOXES 12000 /* phases in a picture, about */
 
 /* What a picture shows of a pipeline: times on the reference clock of the pipeline. */
 struct sl_picture {
     size_t pipeline;
     int64_t from_ns, to_ns; /* the part that is drawn */
     int64_t view_ns[2];     /* the part that is seen first */
+    size_t left_out;        /* iterations that are not in it, of a page */
     int is_page;            /* 1: boxes carry their times, so that a script can place them again */
 };
 
@@ -34,7 +35,7 @@ int sl_picture_height(const struct sl_pipeline_view *v, size_t pipeline);
 void sl_picture_put(FILE *f, const struct sl_pipeline_view *v, const struct sl_picture *picture,
                     int y);
 
-/* Writes a text with the characters of XML escaped, without control characters. */
+/* Writes at most 300 bytes of a text for XML: escaped, and with '?' for what XML does not allow. */
 void sl_picture_text(FILE *f, const char *text);
 
 #endif

@@ -14,28 +14,47 @@
 #include "pipeline/stages.h"
 #include "read/grow.h"
 
+#define TIME_MOST (1ll << 61) /* in ns since the epoch, in the year 2043 */
+
 /* ---- times ---- */
+
+/* Hostile files have times at the ends of the range. Within these limits, differences fit. */
+static int64_t limited(int64_t ns)
+{
+    return ns > TIME_MOST ? TIME_MOST : ns < -TIME_MOST ? -TIME_MOST : ns;
+}
+
+static int64_t base_of(const struct sl_schedule *s, uint32_t recording)
+{
+    const struct sl_header *h = &s->report->recordings.of[recording].header;
+
+    return h->has_base ? limited(h->base_ns) : 0;
+}
 
 int64_t sl_schedule_epoch_ns(const struct sl_schedule *s, uint32_t recording, uint64_t ns)
 {
-    const struct sl_header *h = &s->report->recordings.of[recording].header;
-    int64_t at = (int64_t)(ns - SL_REPORT_ORIGIN_NS), epoch;
+    return limited(limited((int64_t)(ns - SL_REPORT_ORIGIN_NS)) + base_of(s, recording));
+}
 
-    return h->has_base && !__builtin_add_overflow(at, h->base_ns, &epoch) ? epoch : at;
+uint64_t sl_schedule_recording_ns(const struct sl_schedule *s, uint32_t recording, int64_t epoch_ns)
+{
+    int64_t at = limited(epoch_ns) - base_of(s, recording) + (int64_t)SL_REPORT_ORIGIN_NS;
+
+    return at > 0 ? (uint64_t)at : 0;
 }
 
 int64_t sl_schedule_common_ns(const struct sl_schedule *s, const struct sl_lane *lane, int64_t ns)
 {
-    return s->clocks ? sl_clocks_ns(s->clocks, lane->first, ns) : ns;
+    return limited(sl_clocks_ns(s->clocks, lane->first, limited(ns)));
 }
 
 int64_t sl_schedule_own_ns(const struct sl_schedule *s, const struct sl_lane *lane, int64_t ns)
 {
-    int64_t own = ns;
+    int64_t own = limited(ns);
 
     /* The clocks differ by a line of small slope, so each round divides the error by 2000. */
     for (int i = 0; i < 6; i++)
-        own += ns - sl_schedule_common_ns(s, lane, own);
+        own = limited(own + (limited(ns) - sl_schedule_common_ns(s, lane, own)));
     return own;
 }
 
@@ -222,7 +241,8 @@ static int begins(const struct division *d, const struct sl_lane_phase *at, int6
     if (d->has_optimizer)
         return d->last == SL_PHASE_OPTIMIZER && id->kind != SL_PHASE_OPTIMIZER;
     if (d->has_ranges)
-        return range >= 0 && range != d->range;
+        return id->kind < SL_PHASE_COMPUTES && d->last != SL_PHASE_KINDS && range >= 0 &&
+               range != d->range;
     return (id->kind == SL_PHASE_F || id->kind == SL_PHASE_RECV_FORWARD) && id->mb == 0 &&
            id->chunk <= 0 && now->count[SL_PHASE_F] && d->last != SL_PHASE_KINDS;
 }
@@ -237,7 +257,7 @@ static void look_at(struct division *d, uint32_t recording)
         d->has_ranges |= d->s->phases[recording].phase[i].id.kind == SL_PHASE_ITERATION;
 }
 
-static int begin(struct division *d, size_t at, int64_t range)
+static int begin(struct division *d, size_t at)
 {
     struct sl_lane *lane = d->lane;
     const struct sl_lane_phase *first = &lane->phase[at];
@@ -249,7 +269,7 @@ static int begin(struct division *d, size_t at, int64_t range)
         sl_grow((void **)&lane->iteration, &lane->iterations, &lane->iteration_slots, sizeof(*new));
     if (!new)
         return -ENOMEM;
-    *new = (struct sl_lane_iteration){.number = range >= 0 ? range : step_number(d, first),
+    *new = (struct sl_lane_iteration){.number = -1,
                                       .begin_ns = INT64_MAX,
                                       .end_ns = INT64_MIN,
                                       .first_f_ns = INT64_MAX,
@@ -260,7 +280,7 @@ static int begin(struct division *d, size_t at, int64_t range)
     return 0;
 }
 
-static void take_phase(struct division *d, struct sl_lane_phase *at)
+static void take_phase(struct division *d, struct sl_lane_phase *at, int64_t range)
 {
     struct sl_lane *lane = d->lane;
     struct sl_lane_iteration *now = &lane->iteration[lane->iterations - 1];
@@ -272,6 +292,10 @@ static void take_phase(struct division *d, struct sl_lane_phase *at)
     now->end = (size_t)(at - lane->phase) + 1;
     if (p->id.kind >= SL_PHASE_COMPUTES)
         return;
+    /* A message may be received before the range or the step of the iteration begins. */
+    if (d->last == SL_PHASE_KINDS)
+        now->number = range >= 0 ? range : step_number(d, at);
+    d->range = range >= 0 ? range : d->range;
     if (p->id.mb < 0 && p->id.kind != SL_PHASE_OPTIMIZER && p->id.chunk < 0)
         p->id.mb = (int32_t)d->next_mb[p->id.kind];
     d->next_mb[p->id.kind]++;
@@ -316,10 +340,9 @@ static int divide_lane(struct sl_schedule *s, struct sl_lane *lane)
     for (size_t i = 0; i < lane->phases; i++) {
         int64_t range = range_number(&d, &lane->phase[i]);
 
-        if (begins(&d, &lane->phase[i], range) && begin(&d, i, range) != 0)
+        if (begins(&d, &lane->phase[i], range) && begin(&d, i) != 0)
             return -ENOMEM;
-        d.range = range >= 0 ? range : d.range;
-        take_phase(&d, &lane->phase[i]);
+        take_phase(&d, &lane->phase[i], range);
     }
     judge(lane);
     return 0;
@@ -355,8 +378,7 @@ int sl_schedule_make(struct sl_schedule *out, const struct sl_report *report,
     if (rc)
         return rc;
     sl_stages_time(out);
-    sl_schedule_find_waits(out);
-    return 0;
+    return sl_schedule_find_waits(out);
 }
 
 void sl_schedule_free(struct sl_schedule *s)

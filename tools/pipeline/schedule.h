@@ -100,12 +100,14 @@ void sl_schedule_free(struct sl_schedule *s);
  * say, and solves them (facts.c). Returns 0 or -ENOMEM. */
 int sl_schedule_align(struct sl_schedule *s);
 
-/* Sets `ready_ns` of the receives whose sender began later (facts.c). */
-void sl_schedule_find_waits(struct sl_schedule *s);
+/* Sets `ready_ns` of the receives whose sender began later (facts.c). Returns 0 or -ENOMEM. */
+int sl_schedule_find_waits(struct sl_schedule *s);
 
 /* Converts a time of a recording to the epoch on the clock of its rank, that to the reference clock
  * of the pipeline, and back. */
 int64_t sl_schedule_epoch_ns(const struct sl_schedule *s, uint32_t recording, uint64_t ns);
+uint64_t sl_schedule_recording_ns(const struct sl_schedule *s, uint32_t recording,
+                                  int64_t epoch_ns); /* the way back */
 int64_t sl_schedule_common_ns(const struct sl_schedule *s, const struct sl_lane *lane, int64_t ns);
 int64_t sl_schedule_own_ns(const struct sl_schedule *s, const struct sl_lane *lane, int64_t ns);
 

@@ -126,6 +126,7 @@ static void take_pair(struct reading *r, const struct sl_event *ev,
                                         .end_ns = ev->end_ns,
                                         .group = collective->group + 1,
                                         .peer = collective->peer,
+                                        .device = ev->device,
                                         .is_send = collective->type == SL_COLLECTIVE_SEND};
 }
 

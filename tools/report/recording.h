@@ -142,6 +142,7 @@ struct sl_report_pair {
     uint64_t start_ns, end_ns;
     uint32_t group; /* as in struct sl_report_op */
     int32_t peer;   /* a rank of the job */
+    uint8_t device;
     uint8_t is_send;
 };
 
