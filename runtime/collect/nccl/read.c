@@ -31,6 +31,7 @@
 #include "collect/nccl/order.h"
 #include "collect/nccl/plugin.h"
 #include "collect/nccl/ranges.h"
+#include "collect/nccl/sample.h"
 
 #define CALLS     4096        /* number of calls that are kept, a power of two */
 #define KERNELS   256         /* number of launched kernels that are kept, a power of two */
@@ -57,6 +58,7 @@ struct kernel {
     uint32_t thread;
     int is_captured;        /* 1: the launch created nodes of a graph */
     int is_reported;        /* 1: a collective or message was reported, so nothing is guessed */
+    int is_kept, is_left;   /* 1: the kernel belongs, or does not belong, to the sample */
     uint64_t call[MEMBERS]; /* identifies the calls */
     struct sl_nccl_work work;
 };
@@ -65,6 +67,7 @@ struct sl_nccl_read {
     struct sl_nccl_read_options opt;
     struct sl_nccl_ranges ranges;
     struct sl_nccl_order order;
+    struct sl_nccl_sample sample;
     struct call call[CALLS];
     uint64_t calls; /* number of calls so far */
     struct kernel kernel[KERNELS];
@@ -84,6 +87,7 @@ int sl_nccl_read_create(struct sl_nccl_read **out, const struct sl_nccl_read_opt
     if (!r)
         return -ENOMEM;
     r->opt = *opt;
+    r->sample.every = opt->sample;
     *out = r;
     return 0;
 }
@@ -139,14 +143,39 @@ static uint32_t intern(struct sl_nccl_read *r, const struct sl_nccl_work *work, 
     return id;
 }
 
+static const char *const messages[] = {"Send", "Recv", NULL};
+
+/* Decides once for each kernel whether it belongs to the sample. The first collective of a kernel
+ * decides, which is the same on all ranks. Returns 0 also while its number may still be reported.
+ */
+static int is_in_sample(struct sl_nccl_read *r, struct kernel *k)
+{
+    const struct sl_nccl_event *e = &k->work.first;
+    int is_message = sl_nccl_is_one_of(e->func, messages);
+
+    if (r->sample.every < 2)
+        return 1;
+    if (k->is_kept || k->is_left)
+        return k->is_kept;
+    if (e->record.parts == SL_NCCL_RECORD_COLL || e->record.parts == SL_NCCL_RECORD_CE)
+        k->is_kept = sl_nccl_sample_keeps(&r->sample, e->number);
+    else if (k->is_reported || k->is_captured || !k->launch)
+        k->is_kept = sl_nccl_sample_count(&r->sample, k->work.comm, is_message ? 0 : e->func,
+                                          is_message ? (uint32_t)e->root : 0);
+    else
+        return 0;
+    k->is_left = !k->is_kept;
+    return k->is_kept;
+}
+
 /* Stores the members about the kernel in its span. A program may give each call another tag, so the
  * tag is left out when there is no room for more texts. */
-static void tell(struct sl_nccl_read *r, const struct kernel *k)
+static void tell(struct sl_nccl_read *r, struct kernel *k)
 {
     struct sl_nccl_work untagged = k->work;
     uint32_t id, sizes = 0;
 
-    if (!k->is_captured && (!k->about || k->about->thread != k->thread))
+    if (!is_in_sample(r, k) || (!k->is_captured && (!k->about || k->about->thread != k->thread)))
         return;
     id = intern(r, &k->work, &sizes);
     untagged.tag = 0;
@@ -166,8 +195,6 @@ static void tell(struct sl_nccl_read *r, const struct kernel *k)
 }
 
 /* ---- calls ---- */
-
-static const char *const messages[] = {"Send", "Recv", NULL};
 
 /* Adds to a call what the range around it says. The range of another communicator belongs to
  * another call. */
