@@ -42,6 +42,9 @@ static const struct sl_option_word kind_words[] = {
     {"driver", SL_CUPTI_DRIVER, "driver API calls (`cu*`)"},
     {"sync", SL_CUPTI_SYNC, "synchronization and CUDA events"},
     {"overhead", SL_CUPTI_OVERHEAD, "CUPTI's own overhead, full queues, loading of modules"},
+    {"collectives", SL_KIND_COLLECTIVES,
+     "each launch of collectives by NCCL as a row of its own (docs/nccl.md). Given alone, calls of "
+     "torch.distributed, NCCL's ranges and steps are the only other rows"},
     {"none", 0, "given alone, without other words; neither GPU work nor CUDA calls are recorded"},
     {"off", 0, "the same"},
     {NULL, 0, NULL},
@@ -97,6 +100,11 @@ static const struct sl_option_word nccl_words[] = {
     {"off", SL_NCCL_OFF, "NCCL does not load syncline's profiler plugin"},
     {"calls", SL_NCCL_CALLS,
      "NCCL's calls, and what each of its kernels does: communicator, size, algorithm, protocol"},
+    {"channels", SL_NCCL_CHANNELS,
+     "`calls`, and a row for each channel of a kernel. It can slow down NCCL, and crash it before "
+     "2.31 (docs/nccl.md)"},
+    {"network", SL_NCCL_NETWORK,
+     "`channels`, and what NCCL's proxy threads send and receive over the network"},
     {NULL, 0, NULL},
 };
 
@@ -198,7 +206,8 @@ const struct sl_option sl_config_table[] = {
      "lead-in.",
      FIELD(lead_in_ns), 0, 60 * SECOND_NS, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_KINDS", SL_OPTION_SET, "kernel,memcpy,memset,runtime,driver,sync,overhead",
-     "any of kernel, memcpy, memset, runtime, driver, sync, overhead, joined by commas; or none, "
+     "any of kernel, memcpy, memset, runtime, driver, sync, overhead, collectives, joined by "
+     "commas; or none, "
      "off",
      "What to record. Names of devices, contexts and streams are always recorded. Without "
      "`runtime` or `driver`, GPU work that the program launches through that API depends on no "
@@ -310,12 +319,18 @@ const struct sl_option sl_config_table[] = {
      "not all arrived, the rest for shapes and values of inputs. Past the limit, some calls have "
      "no operator, and some operators have no inputs; both losses are counted.",
      FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL, INVALID_IS_DEFAULT},
-    {"SYNCLINE_NCCL", SL_OPTION_CHOICE, "off", "off, calls",
+    {"SYNCLINE_NCCL", SL_OPTION_CHOICE, "off", "off, calls, channels, network",
      "What NCCL 2.27 and later report about collectives, through NCCL's profiler plugin interface "
      "(docs/nccl.md). A profiler plugin of your own (`NCCL_PROFILER_PLUGIN`) takes precedence. It "
      "is "
      "off until it has run beside NCCL on several real GPUs.",
      FIELD(nccl), 0, 0, nccl_words, INVALID_IS_DEFAULT},
+    {"SYNCLINE_NCCL_SAMPLE", SL_OPTION_NUMBER, "1", "1 to 1000000",
+     "With N, NCCL describes only every N-th collective of each function of a communicator, by "
+     "NCCL's number, which is equal on all ranks. So all ranks keep the same collectives. Messages "
+     "are counted for each pair of ranks (docs/nccl.md). `syncline collectives` scales its totals. "
+     "The sample does not change what CUPTI and PyTorch record.",
+     FIELD(nccl_sample), 1, 1000000, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_COLLECTIVES", SL_OPTION_CHOICE, "all", "all, crossnode, none",
      "Which calls of torch.distributed are printed by SYNCLINE_COLLECTIVES_PRINT, and listed by "
      "`syncline collectives`. Traces always have all calls. Each node has as many ranks as the "

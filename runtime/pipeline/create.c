@@ -60,6 +60,7 @@ static int start_writer(struct sl_pipeline *p)
                 .run_start_ns = who->run_start_ns,
                 .process_name = who->process_name,
                 .syncline_version = SYNCLINE_VERSION,
+                .nccl_sample = p->opt.config->nccl_sample,
                 .cupti_version = p->opt.cupti->version,
             },
     };
@@ -218,7 +219,8 @@ static void create_edges(struct sl_pipeline *p)
         p->edges = NULL;
         sl_log(SL_LOG_WARN, "not enough memory for sync edges: the trace will not show what each "
                             "wait waited for; lower SYNCLINE_MEMORY");
-    } else if (p->opt.config->kinds && !(p->opt.config->kinds & SL_CUPTI_SYNC)) {
+    } else if (p->opt.config->kinds & ~(uint32_t)SL_KIND_COLLECTIVES &&
+               !(p->opt.config->kinds & SL_CUPTI_SYNC)) {
         sl_log(SL_LOG_INFO, "SYNCLINE_KINDS leaves out synchronization: the trace has sync edges "
                             "only for copies and frees; add sync to have all");
     }

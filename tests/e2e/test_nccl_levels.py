@@ -1,6 +1,8 @@
 """What windows record about NCCL's collectives changes while the job runs: sl_collectives(), syncline.collectives(),
 sl_status(), sl_dump(), and a mask that somebody else sets."""
+import collections
 import json
+import os
 import sys
 
 import pytest
@@ -53,6 +55,61 @@ def test_somebody_else_sets_the_mask(tmp_path, nccl):
     assert said_by(run) == [{"level": 1, "copies": [[version, 1, asked if is_foreign else CALLS, int(is_foreign)]]}]
     assert sum("mask was set to" in line for line in run.said()) == is_foreign
     assert test_nccl.check(run, run.trace(), nccl) == 18
+
+
+@pytest.mark.parametrize("nccl", ["2.28", "2.31"])
+def test_sample(tmp_path, nccl):
+    """Every third collective of each function is described, the same on both ranks, and whole."""
+    run = test_nccl.go(tmp_path, "init", *["all"] * 7, nccl=nccl, SYNCLINE_NCCL_SAMPLE="3")
+    trace = run.trace()
+    assert trace.object["syncline"]["nccl_sample"] == 3
+    assert len(trace.of("kernel")) == 7 * 18
+    kept = [row for row in trace.of("kernel") if test_nccl.described(row)]
+    assert len(kept) == 3 * 18
+    for rank in (0, 1):
+        calls = collections.Counter(row["args"]["NCCL call"] for row in kept if row["args"]["Comm rank"] == rank)
+        assert set(calls.values()) == {3} and len(calls) == 9
+    assert {row["args"]["NCCL number"] for row in kept if "NCCL number" in row["args"]} == {0, 3, 6}
+    trace.events = [row for row in trace.events if row.get("cat") != "kernel" or row in kept]
+    assert test_nccl.check(run, trace, nccl) == 3 * 18
+
+
+@pytest.mark.parametrize("nccl", ["2.28", "2.31"])
+def test_collectives_alone(tmp_path, nccl):
+    """Without kernels, each launch is a row on a track of its own, with the args of its kernel."""
+    program = ["init", "range", "all", "group", "sync", "all"]
+    for name in ("whole", "alone"):
+        (tmp_path / name).mkdir()
+    whole = test_nccl.go(tmp_path / "whole", *program, nccl=nccl).trace()
+    alone = test_nccl.go(tmp_path / "alone", *program, nccl=nccl, SYNCLINE_KINDS="collectives").trace()
+    assert {row.get("cat") for row in alone.events if row.get("ph") == "X"} <= {"user_annotation", "Trace", None}
+    rows = [row for row in alone.of("user_annotation") if "NCCL call" in row["args"]]
+    assert {alone.metadata("thread_name")[row["pid"], row["tid"]].endswith(" (NCCL)") for row in rows} == {True}
+    others = [row for row in alone.of("user_annotation") if row not in rows]
+    assert all(row["args"].get("domain") == "NCCL" for row in others) and others
+
+    def args(row):
+        return sorted((name, str(value)) for name, value in test_nccl.described(row).items()
+                      if name != "Comm")  # the hash differs from run to run
+    assert sorted(map(args, rows)) == sorted(map(args, whole.of("kernel")))
+    assert all(row["name"] == "nccl" + ("Group" if "NCCL calls in kernel" in row["args"] else row["args"]["NCCL call"])
+               for row in rows)
+
+
+@pytest.mark.parametrize("nccl", ["2.28", "2.31"])
+def test_channels_can_hurt(tmp_path, nccl):
+    """Before 2.31, channels need 1 GiB of /dev/shm. Otherwise they are refused. One line says what they cost."""
+    shm = os.statvfs("/dev/shm")
+    is_refused = nccl == "2.28" and shm.f_bavail * shm.f_frsize < 1 << 30
+    run = test_nccl.go(tmp_path, "open", "init", "status", "all", "level=3", "status", "level=1", "status", nccl=nccl,
+                       window="demand", lead_in="0s", log="info", SYNCLINE_NCCL="channels")
+    version, channels = {"2.28": 22809, "2.31": 23102}[nccl], 0 if is_refused else 64
+    assert said_by(run) == [{"level": 2, "copies": [[version, 1 if is_refused else 2, CALLS | channels, 0]]}, 0,
+                            {"level": 3, "copies": [[version, 3, CALLS | channels | 24, 0]]}, 0,
+                            {"level": 1, "copies": [[version, 1, CALLS, 0]]}]
+    lines = [line for line in run.said() if "channels of kernels" in line]
+    assert len(lines) == 1
+    assert ("less than 1 GiB" if is_refused else "crashes" if nccl == "2.28" else "slower") in lines[0]
 
 
 def test_python(tmp_path):

@@ -27,10 +27,13 @@
 #include "base/pages.h"
 #include "base/text_table.h"
 #include "collect/nccl/calls.h"
+#include "collect/nccl/deep_read.h"
 #include "collect/nccl/describe.h"
 #include "collect/nccl/order.h"
 #include "collect/nccl/plugin.h"
 #include "collect/nccl/ranges.h"
+#include "collect/nccl/rows.h"
+#include "collect/nccl/sample.h"
 
 #define KERNELS   256         /* number of launched kernels that are kept, a power of two */
 #define MEMBERS   32          /* number of calls of a kernel that are told apart */
@@ -47,6 +50,8 @@ struct kernel {
     int is_by_tasks;        /* 1: NCCL 2.27 has reported neither the launch nor the calls */
     int is_captured;        /* 1: the launch created nodes of a graph */
     int is_reported;        /* 1: a collective or message was reported, so nothing is guessed */
+    int is_waited_for;      /* 1: a pass has ended and nothing was reported */
+    int is_kept, is_left;   /* 1: the kernel belongs, or does not belong, to the sample */
     uint64_t call[MEMBERS]; /* identifies the calls */
     struct sl_nccl_work work;
 };
@@ -56,6 +61,10 @@ struct sl_nccl_read {
     struct sl_nccl_ranges ranges;
     struct sl_nccl_order order;
     struct sl_nccl_calls calls;
+    struct sl_nccl_sample sample;
+    struct sl_nccl_rows rows;
+    struct sl_nccl_deep_read deep;
+    uint64_t shown; /* number of kernels whose rows were added, or are not wanted */
     struct kernel kernel[KERNELS];
     uint64_t kernels;
     struct {
@@ -73,6 +82,12 @@ int sl_nccl_read_create(struct sl_nccl_read **out, const struct sl_nccl_read_opt
     if (!r)
         return -ENOMEM;
     r->opt = *opt;
+    r->sample.every = opt->sample;
+    r->rows = (struct sl_nccl_rows){.ranges = opt->ranges,
+                                    .names = opt->names,
+                                    .texts_bytes = opt->texts_bytes,
+                                    .user = opt->user,
+                                    .sink = opt->sink};
     *out = r;
     return 0;
 }
@@ -90,7 +105,7 @@ uint64_t sl_nccl_read_lost(const struct sl_nccl_read *r)
 
 uint64_t sl_nccl_read_odd(const struct sl_nccl_read *r)
 {
-    return r->calls.odd;
+    return r->calls.odd + r->deep.odd;
 }
 
 /* Returns whether the kernel's launch created the node. A launch that is not reported is known by
@@ -126,15 +141,40 @@ static uint32_t intern(struct sl_nccl_read *r, const char *text, size_t length)
     return id;
 }
 
+static const char *const messages[] = {"Send", "Recv", NULL};
+
+/* Decides once for each kernel whether it belongs to the sample. The first collective of a kernel
+ * decides, which is the same on all ranks. Returns 0 also while its number may still be reported.
+ */
+static int is_in_sample(struct sl_nccl_read *r, struct kernel *k)
+{
+    const struct sl_nccl_event *e = &k->work.first;
+    int is_message = sl_nccl_is_one_of(e->func, messages);
+
+    if (r->sample.every < 2)
+        return 1;
+    if (k->is_kept || k->is_left)
+        return k->is_kept;
+    if (e->record.parts == SL_NCCL_RECORD_COLL || e->record.parts == SL_NCCL_RECORD_CE)
+        k->is_kept = sl_nccl_sample_keeps(&r->sample, e->number);
+    else if (k->is_reported || k->is_captured || !k->launch)
+        k->is_kept = sl_nccl_sample_count(&r->sample, k->work.comm, is_message ? 0 : e->func,
+                                          is_message ? (uint32_t)e->root : 0);
+    else
+        return 0;
+    k->is_left = !k->is_kept;
+    return k->is_kept;
+}
+
 /* Stores the members about the kernel in its span. A program may give each call another tag, so the
  * tag is left out when there is no room for more texts. */
-static void tell(struct sl_nccl_read *r, const struct kernel *k)
+static void tell(struct sl_nccl_read *r, struct kernel *k)
 {
     struct sl_nccl_work untagged = k->work;
     char text[SL_NCCL_TEXT_MOST];
     uint32_t id, sizes = 0;
 
-    if (!k->is_captured && (!k->about || k->about->thread != k->thread))
+    if (!is_in_sample(r, k) || (!k->is_captured && (!k->about || k->about->thread != k->thread)))
         return;
     id = intern(r, text, sl_nccl_describe(text, &k->work, &sizes));
     untagged.tag = 0;
@@ -311,6 +351,7 @@ static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered 
     r->kernels++;
     *k = (struct kernel){.group = it->event.handle,
                          .tasks = it->event.handle, /* collectives are not reported */
+                         .start_ns = last->record.stamp,
                          .end_ns = it->ns,
                          .thread = it->thread,
                          .work.comm = last->record.aux};
@@ -383,6 +424,20 @@ static struct kernel *kernel_of(struct sl_nccl_read *r, const struct sl_nccl_ord
     return found;
 }
 
+/* Keeps a collective or message, whose channels and messages over the network are reported later.
+ */
+static void keep_task(struct sl_nccl_read *r, const struct sl_nccl_event *e, const struct kernel *k)
+{
+    const struct sl_nccl_task task = {.handle = e->handle,
+                                      .number = e->record.parts == SL_NCCL_RECORD_COLL ? e->number
+                                                                                       : UINT64_MAX,
+                                      .func = e->func,
+                                      .comm = e->record.aux,
+                                      .is_left = k->is_left};
+
+    sl_nccl_deep_read_task(&r->deep, &task);
+}
+
 static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     const struct sl_nccl_call *call = sl_nccl_calls_find(&r->calls, it->event.parent);
@@ -405,8 +460,6 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         k->is_reported = 1;
         k->work = (struct sl_nccl_work){.comm = k->work.comm};
     }
-    if (!is_new_call(k, whole))
-        return;
     if (call) {
         e.func = call->event.func;
         e.dtype = call->event.dtype;
@@ -414,8 +467,11 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         if (call->is_of_messages)
             e.root = call->event.root;
     }
-    add_call(k, call, &e);
-    tell(r, k);
+    if (is_new_call(k, whole)) {
+        add_call(k, call, &e);
+        tell(r, k);
+    }
+    keep_task(r, &e, k);
 }
 
 /* The copies until the collective's LAUNCH_END belong to it. */
@@ -445,6 +501,8 @@ static void take_ce(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 
 static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
+    struct sl_nccl_deep deep;
+
     switch (it->event.record.parts) {
     case SL_NCCL_RECORD_CALL:
         sl_nccl_calls_add(&r->calls, it);
@@ -473,8 +531,58 @@ static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
     case SL_NCCL_RECORD_P2P:
         take_task(r, it);
         break;
+    case SL_NCCL_RECORD_SENT:
+    case SL_NCCL_RECORD_RECEIVED:
+    case SL_NCCL_RECORD_CHANNEL:
+        memcpy(&deep, &it->event, sizeof(deep));
+        sl_nccl_deep_read_record(&r->deep, &r->rows, &deep, it->ns);
+        break;
     default:
         break;
+    }
+}
+
+/* Adds a row for a launch, with the args that its kernel would have. */
+static void show(struct sl_nccl_read *r, struct kernel *k)
+{
+    char text[SL_NCCL_TEXT_MOST], name[SL_TEXT_MAX + 8] = "nccl";
+    const struct sl_nccl_event *e = &k->work.first;
+    int is_only = k->work.calls == 1;
+    size_t length = 0;
+    const char *func = is_only ? sl_text_table_get(e->func, &length) : NULL;
+    struct sl_nccl_row row = {.track = SL_NCCL_TRACK_CALLS,
+                              .start_ns = k->start_ns,
+                              .end_ns = k->end_ns,
+                              .number = UINT64_MAX};
+    uint32_t sizes, id;
+
+    if (!k->work.calls || !is_in_sample(r, k))
+        return;
+    memcpy(name + 4, func ? func : "Group", func ? length : 5);
+    id = sl_nccl_rows_intern(&r->rows, name, 4 + (func ? length : 5));
+    length = sl_nccl_describe(text, &k->work, &sizes);
+    row.name = id;
+    row.args = sl_nccl_rows_intern(&r->rows, text + 1, length - 1);
+    if (is_only && e->record.parts == SL_NCCL_RECORD_COLL)
+        row.number = e->number;
+    sl_nccl_rows_add(&r->rows, &row);
+}
+
+/* Shows the launches that have ended. Their collectives are reported in the same pass or in the
+ * next, or never. Those of a launch that is not reported never are. */
+static void show_launches(struct sl_nccl_read *r)
+{
+    if (r->kernels - r->shown > KERNELS)
+        r->shown = r->kernels - KERNELS;
+    while (r->shown < r->kernels) {
+        struct kernel *k = &r->kernel[r->shown % KERNELS];
+
+        if (!k->end_ns || (k->launch && !k->is_reported && !k->is_waited_for)) {
+            k->is_waited_for = k->end_ns != 0;
+            return;
+        }
+        show(r, k);
+        r->shown++;
     }
 }
 
@@ -483,6 +591,8 @@ void sl_nccl_read_done(struct sl_nccl_read *r)
     for (unsigned i = 0; i < r->order.count; i++)
         take(r, &r->order.entry[r->order.place[i]]);
     r->order.count = 0;
+    if (r->opt.shows_launches)
+        show_launches(r);
 }
 
 void sl_nccl_read_record(struct sl_nccl_read *r, uint32_t thread,
