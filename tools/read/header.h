@@ -25,7 +25,7 @@ struct sl_header {
     char run[65];         /* id of the run of the job; "" if there is none */
     int64_t run_start_ns; /* start of the run on this rank, in ns since the epoch; 0: not known */
     int64_t local_world_size; /* ranks of the job on each node; 0: not known, or all are on one */
-    uint64_t nccl_sample; /* N: NCCL described every N-th collective; 0: each */
+    uint64_t nccl_sample;     /* N: NCCL described every N-th collective; 0: each */
     int has_rank, has_world_size, has_base, has_window;
     int64_t rank, world_size;
     int64_t base_ns;              /* baseTimeNanoseconds of the file: all times are relative to it,
