@@ -287,6 +287,7 @@ static int open_nccl(void **reader, const struct sl_source_reading *reading)
     const struct sl_nccl_read_options opt = {.names = reading->names,
                                              .launches = reading->launches,
                                              .texts_bytes = reading->launch_texts_bytes,
+                                             .sample = reading->nccl_sample,
                                              .user = reading->user,
                                              .sink = reading->sink};
     struct sl_nccl_read *r = NULL;

@@ -83,6 +83,7 @@ struct sl_source_reading {
     size_t range_texts_bytes;     /* maximum bytes of interned texts of ranges */
     size_t op_names_bytes;        /* maximum bytes of interned names of operators */
     size_t launch_texts_bytes;    /* maximum bytes of interned texts about launches */
+    uint64_t nccl_sample;         /* SYNCLINE_NCCL_SAMPLE */
     void *user;
     /* Receives marks, names of tracks that belong to no thread, and facts about graph nodes. */
     void (*sink)(void *user, const struct sl_event *ev);

@@ -316,6 +316,12 @@ const struct sl_option sl_config_table[] = {
      "is "
      "off until it has run beside NCCL on several real GPUs.",
      FIELD(nccl), 0, 0, nccl_words, INVALID_IS_DEFAULT},
+    {"SYNCLINE_NCCL_SAMPLE", SL_OPTION_NUMBER, "1", "1 to 1000000",
+     "With N, NCCL describes only every N-th collective of each function of a communicator, by "
+     "NCCL's number, which is equal on all ranks. So all ranks keep the same collectives. Messages "
+     "are counted for each pair of ranks (docs/nccl.md). `syncline collectives` scales its totals. "
+     "The sample does not change what CUPTI and PyTorch record.",
+     FIELD(nccl_sample), 1, 1000000, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_COLLECTIVES", SL_OPTION_CHOICE, "all", "all, crossnode, none",
      "Which calls of torch.distributed are printed by SYNCLINE_COLLECTIVES_PRINT, and listed by "
      "`syncline collectives`. Traces always have all calls. Each node has as many ranks as the "

@@ -75,6 +75,7 @@ struct sl_config {
     enum sl_nccl_level nccl;              /* SYNCLINE_NCCL */
     enum sl_collective_scope collectives; /* SYNCLINE_COLLECTIVES */
     int collectives_print;                /* SYNCLINE_COLLECTIVES_PRINT */
+    uint64_t nccl_sample;                 /* SYNCLINE_NCCL_SAMPLE */
     char dump_cupti[1024];                /* SYNCLINE_DUMP_CUPTI; "" means no dump */
 
     /* not options */

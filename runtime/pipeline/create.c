@@ -60,6 +60,7 @@ static int start_writer(struct sl_pipeline *p)
                 .run_start_ns = who->run_start_ns,
                 .process_name = who->process_name,
                 .syncline_version = SYNCLINE_VERSION,
+                .nccl_sample = p->opt.config->nccl_sample,
                 .cupti_version = p->opt.cupti->version,
             },
     };

@@ -67,6 +67,7 @@ void sl_pipeline_lanes_create(struct sl_pipeline *p)
         .launches = p->launches,
         .range_texts_bytes = sl_pipeline_share(config, SL_SHARE_INTERN) / 2,
         .op_names_bytes = sl_pipeline_share(config, SL_SHARE_INTERN) / 4,
+        .nccl_sample = config->nccl_sample,
         .launch_texts_bytes = sl_pipeline_share(config, SL_SHARE_INTERN) / 8,
         .user = p,
         .sink = sl_pipeline_ranges_take,

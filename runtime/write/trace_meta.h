@@ -26,6 +26,7 @@ struct sl_trace_meta {
     uint64_t step;        /* the step with which the window begins; 0: it is no window of steps */
     int is_timed;         /* 1: the window was due at a time */
     int is_lead_in_short; /* 1: the window was stopped before its lead-in was over */
+    uint64_t nccl_sample; /* N: NCCL describes every N-th collective; 0 and 1: each */
     int has_edges;        /* 1: edges are on, so rows of waits name the sources of the waits */
 };
 

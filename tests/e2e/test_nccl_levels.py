@@ -1,5 +1,6 @@
 """What windows record about NCCL's collectives changes while the job runs: sl_collectives(), syncline.collectives(),
 sl_status(), sl_dump(), and a mask that somebody else sets."""
+import collections
 import json
 import sys
 
@@ -53,6 +54,23 @@ def test_somebody_else_sets_the_mask(tmp_path, nccl):
     assert said_by(run) == [{"level": 1, "copies": [[version, 1, asked if is_foreign else CALLS, int(is_foreign)]]}]
     assert sum("mask was set to" in line for line in run.said()) == is_foreign
     assert test_nccl.check(run, run.trace(), nccl) == 18
+
+
+@pytest.mark.parametrize("nccl", ["2.28", "2.31"])
+def test_sample(tmp_path, nccl):
+    """Every third collective of each function is described, the same on both ranks, and whole."""
+    run = test_nccl.go(tmp_path, "init", *["all"] * 7, nccl=nccl, SYNCLINE_NCCL_SAMPLE="3")
+    trace = run.trace()
+    assert trace.object["syncline"]["nccl_sample"] == 3
+    assert len(trace.of("kernel")) == 7 * 18
+    kept = [row for row in trace.of("kernel") if test_nccl.described(row)]
+    assert len(kept) == 3 * 18
+    for rank in (0, 1):
+        calls = collections.Counter(row["args"]["NCCL call"] for row in kept if row["args"]["Comm rank"] == rank)
+        assert set(calls.values()) == {3} and len(calls) == 9
+    assert {row["args"]["NCCL number"] for row in kept if "NCCL number" in row["args"]} == {0, 3, 6}
+    trace.events = [row for row in trace.events if row.get("cat") != "kernel" or row in kept]
+    assert test_nccl.check(run, trace, nccl) == 3 * 18
 
 
 def test_python(tmp_path):

@@ -31,6 +31,7 @@
 #include "collect/nccl/order.h"
 #include "collect/nccl/plugin.h"
 #include "collect/nccl/ranges.h"
+#include "collect/nccl/sample.h"
 
 #define KERNELS   256         /* number of launched kernels that are kept, a power of two */
 #define MEMBERS   32          /* number of calls of a kernel that are told apart */
@@ -47,6 +48,7 @@ struct kernel {
     int is_by_tasks;        /* 1: NCCL 2.27 has reported neither the launch nor the calls */
     int is_captured;        /* 1: the launch created nodes of a graph */
     int is_reported;        /* 1: a collective or message was reported, so nothing is guessed */
+    int is_kept, is_left;   /* 1: the kernel belongs, or does not belong, to the sample */
     uint64_t call[MEMBERS]; /* identifies the calls */
     struct sl_nccl_work work;
 };
@@ -55,6 +57,7 @@ struct sl_nccl_read {
     struct sl_nccl_read_options opt;
     struct sl_nccl_ranges ranges;
     struct sl_nccl_order order;
+    struct sl_nccl_sample sample;
     struct sl_nccl_calls calls;
     struct kernel kernel[KERNELS];
     uint64_t kernels;
@@ -73,6 +76,7 @@ int sl_nccl_read_create(struct sl_nccl_read **out, const struct sl_nccl_read_opt
     if (!r)
         return -ENOMEM;
     r->opt = *opt;
+    r->sample.every = opt->sample;
     *out = r;
     return 0;
 }
@@ -126,15 +130,40 @@ static uint32_t intern(struct sl_nccl_read *r, const char *text, size_t length)
     return id;
 }
 
+static const char *const messages[] = {"Send", "Recv", NULL};
+
+/* Decides once for each kernel whether it belongs to the sample. The first collective of a kernel
+ * decides, which is the same on all ranks. Returns 0 also while its number may still be reported.
+ */
+static int is_in_sample(struct sl_nccl_read *r, struct kernel *k)
+{
+    const struct sl_nccl_event *e = &k->work.first;
+    int is_message = sl_nccl_is_one_of(e->func, messages);
+
+    if (r->sample.every < 2)
+        return 1;
+    if (k->is_kept || k->is_left)
+        return k->is_kept;
+    if (e->record.parts == SL_NCCL_RECORD_COLL || e->record.parts == SL_NCCL_RECORD_CE)
+        k->is_kept = sl_nccl_sample_keeps(&r->sample, e->number);
+    else if (k->is_reported || k->is_captured || !k->launch)
+        k->is_kept = sl_nccl_sample_count(&r->sample, k->work.comm, is_message ? 0 : e->func,
+                                          is_message ? (uint32_t)e->root : 0);
+    else
+        return 0;
+    k->is_left = !k->is_kept;
+    return k->is_kept;
+}
+
 /* Stores the members about the kernel in its span. A program may give each call another tag, so the
  * tag is left out when there is no room for more texts. */
-static void tell(struct sl_nccl_read *r, const struct kernel *k)
+static void tell(struct sl_nccl_read *r, struct kernel *k)
 {
     struct sl_nccl_work untagged = k->work;
     char text[SL_NCCL_TEXT_MOST];
     uint32_t id, sizes = 0;
 
-    if (!k->is_captured && (!k->about || k->about->thread != k->thread))
+    if (!is_in_sample(r, k) || (!k->is_captured && (!k->about || k->about->thread != k->thread)))
         return;
     id = intern(r, text, sl_nccl_describe(text, &k->work, &sizes));
     untagged.tag = 0;

@@ -24,6 +24,7 @@ struct sl_nccl_read_options {
     struct sl_intern *names;
     struct sl_launches *launches;
     size_t texts_bytes; /* maximum bytes of texts that this reader interns */
+    uint64_t sample;    /* N: only every N-th collective is told (sample.h); 0 and 1: each */
     void *user;
     /* Receives SL_NODE_WORK facts about nodes of CUDA graphs, and SL_EV_NVTX_RANGE_MARK events of
      * calls without an NVTX range; NULL: neither is wanted. */

@@ -283,6 +283,8 @@ void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns)
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "opened_ns", m->opened_ns);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "closed_ns", closed_ns);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "events", k->written);
+    if (m->nccl_sample > 1)
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "nccl_sample", m->nccl_sample);
     if (k->gaps)
         at = put_gaps(k, at, closed_ns);
     if (late)
