@@ -18,6 +18,7 @@ enum sl_cupti_set {
     SL_CUPTI_SYNC = 1 << 5, /* the CUPTI kinds SYNCHRONIZATION and CUDA_EVENT, which are useful only
                              * together */
     SL_CUPTI_OVERHEAD = 1 << 6,
+    SL_KIND_COLLECTIVES = 1 << 8, /* no records of CUPTI: rows of NCCL's collectives */
     SL_CUPTI_NAMES = 1 << 7, /* context, stream and name records, which cost little and are always
                               * on */
 };

@@ -287,6 +287,8 @@ static int open_nccl(void **reader, const struct sl_source_reading *reading)
     const struct sl_nccl_read_options opt = {.names = reading->names,
                                              .launches = reading->launches,
                                              .texts_bytes = reading->launch_texts_bytes,
+                                             .ranges = reading->ranges,
+                                             .shows_launches = reading->collectives,
                                              .sample = reading->nccl_sample,
                                              .user = reading->user,
                                              .sink = reading->sink};
@@ -433,6 +435,10 @@ static void take_record(void *user, uint32_t thread, const struct sl_lane_record
                         uint64_t ns)
 {
     struct sl_source_readers *r = user;
+    int is_range = record->what >= SL_LANE_PUSH && record->what <= SL_LANE_MARK;
+
+    if (r->reading.only_collectives && is_range && !is_nccl_range(record))
+        return;
 
     if (record->what == SL_LANE_THREAD_BEGIN)
         r->reading.thread(r->reading.user, thread);

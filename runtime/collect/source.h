@@ -83,7 +83,9 @@ struct sl_source_reading {
     size_t range_texts_bytes;     /* maximum bytes of interned texts of ranges */
     size_t op_names_bytes;        /* maximum bytes of interned names of operators */
     size_t launch_texts_bytes;    /* maximum bytes of interned texts about launches */
-    uint64_t nccl_sample;         /* SYNCLINE_NCCL_SAMPLE */
+    int only_collectives; /* 1: the file has collectives alone (SYNCLINE_KINDS=collectives) */
+    int collectives;      /* 1: each launch of collectives is a row */
+    uint64_t nccl_sample; /* SYNCLINE_NCCL_SAMPLE */
     void *user;
     /* Receives marks, names of tracks that belong to no thread, and facts about graph nodes. */
     void (*sink)(void *user, const struct sl_event *ev);

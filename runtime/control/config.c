@@ -42,6 +42,9 @@ static const struct sl_option_word kind_words[] = {
     {"driver", SL_CUPTI_DRIVER, "driver API calls (`cu*`)"},
     {"sync", SL_CUPTI_SYNC, "synchronization and CUDA events"},
     {"overhead", SL_CUPTI_OVERHEAD, "CUPTI's own overhead, full queues, loading of modules"},
+    {"collectives", SL_KIND_COLLECTIVES,
+     "each launch of collectives by NCCL as a row of its own (docs/nccl.md). Given alone, calls of "
+     "torch.distributed, NCCL's ranges and steps are the only other rows"},
     {"none", 0, "given alone, without other words; neither GPU work nor CUDA calls are recorded"},
     {"off", 0, "the same"},
     {NULL, 0, NULL},
@@ -198,7 +201,8 @@ const struct sl_option sl_config_table[] = {
      "lead-in.",
      FIELD(lead_in_ns), 0, 60 * SECOND_NS, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_KINDS", SL_OPTION_SET, "kernel,memcpy,memset,runtime,driver,sync,overhead",
-     "any of kernel, memcpy, memset, runtime, driver, sync, overhead, joined by commas; or none, "
+     "any of kernel, memcpy, memset, runtime, driver, sync, overhead, collectives, joined by "
+     "commas; or none, "
      "off",
      "What to record. Names of devices, contexts and streams are always recorded. Without "
      "`runtime` or `driver`, GPU work that the program launches through that API depends on no "

@@ -219,7 +219,8 @@ static void create_edges(struct sl_pipeline *p)
         p->edges = NULL;
         sl_log(SL_LOG_WARN, "not enough memory for sync edges: the trace will not show what each "
                             "wait waited for; lower SYNCLINE_MEMORY");
-    } else if (p->opt.config->kinds && !(p->opt.config->kinds & SL_CUPTI_SYNC)) {
+    } else if (p->opt.config->kinds & ~(uint32_t)SL_KIND_COLLECTIVES &&
+               !(p->opt.config->kinds & SL_CUPTI_SYNC)) {
         sl_log(SL_LOG_INFO, "SYNCLINE_KINDS leaves out synchronization: the trace has sync edges "
                             "only for copies and frees; add sync to have all");
     }

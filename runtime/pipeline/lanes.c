@@ -67,6 +67,8 @@ void sl_pipeline_lanes_create(struct sl_pipeline *p)
         .launches = p->launches,
         .range_texts_bytes = sl_pipeline_share(config, SL_SHARE_INTERN) / 2,
         .op_names_bytes = sl_pipeline_share(config, SL_SHARE_INTERN) / 4,
+        .only_collectives = config->kinds == SL_KIND_COLLECTIVES,
+        .collectives = (config->kinds & SL_KIND_COLLECTIVES) != 0,
         .nccl_sample = config->nccl_sample,
         .launch_texts_bytes = sl_pipeline_share(config, SL_SHARE_INTERN) / 8,
         .user = p,

@@ -4,6 +4,9 @@
  * Recorder thread. Memory: the pipeline's.
  */
 #include "event/ops.h"
+
+#include <string.h>
+
 #include "base/log.h"
 #include "base/stats.h"
 #include "pipeline/pipeline_state.h"
@@ -23,12 +26,25 @@ static void cut_start(const struct sl_pipeline *p, struct sl_event *ev)
     ev->flags |= SL_EVF_CUT_START;
 }
 
+/* Returns whether the event is a call of torch.distributed. */
+static int is_collective(const struct sl_pipeline *p, const struct sl_event *ev)
+{
+    static const char name[] = "record_param_comms";
+    size_t length = 0;
+    const char *text =
+        ev->kind == SL_EV_CPU_OP ? sl_intern_get(p->intern, ev->name, &length) : NULL;
+
+    return text && length == sizeof(name) - 1 && memcmp(text, name, length) == 0;
+}
+
 static void take_op(void *user, const struct sl_event *ev)
 {
     struct sl_pipeline *p = user;
     struct sl_event row = *ev;
     int is_whole = ev->kind == SL_EV_CPU_OP && ev->end_ns != SL_END_UNKNOWN;
 
+    if (p->opt.config->kinds == SL_KIND_COLLECTIVES && !is_collective(p, ev))
+        return;
     if (ev->kind == SL_EV_META_NODE) {
         sl_outlet_meta(p, ev);
         return;

@@ -19,6 +19,8 @@ static void take_note(void *user, const struct sl_event *ev)
         sl_stats_add(SL_STAT_OUTSIDE_WINDOW, 1);
         return;
     }
+    if (p->opt.config->kinds == SL_KIND_COLLECTIVES && ev->value_type == SL_NOTE_RECORD_FUNCTION)
+        return; /* a scope of PyTorch's record_function() */
     if (ev->end_ns != SL_END_UNKNOWN)
         sl_stats_add(SL_STAT_RANGES, 1);
     sl_outlet_push(p, ev);

@@ -91,7 +91,7 @@ static int attach_to_cupti(void)
         .config = &sl_process.config,
         .identity = &sl_process.identity,
         .cupti = api,
-        .kinds = sl_process.config.kinds | SL_CUPTI_NAMES,
+        .kinds = (sl_process.config.kinds & ~(uint32_t)SL_KIND_COLLECTIVES) | SL_CUPTI_NAMES,
         .on_start = on_start,
         .on_failure = sl_process_fail,
     };

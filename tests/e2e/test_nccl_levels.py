@@ -73,6 +73,28 @@ def test_sample(tmp_path, nccl):
     assert test_nccl.check(run, trace, nccl) == 3 * 18
 
 
+@pytest.mark.parametrize("nccl", ["2.28", "2.31"])
+def test_collectives_alone(tmp_path, nccl):
+    """Without kernels, each launch is a row on a track of its own, with the args of its kernel."""
+    program = ["init", "range", "all", "group", "sync", "all"]
+    for name in ("whole", "alone"):
+        (tmp_path / name).mkdir()
+    whole = test_nccl.go(tmp_path / "whole", *program, nccl=nccl).trace()
+    alone = test_nccl.go(tmp_path / "alone", *program, nccl=nccl, SYNCLINE_KINDS="collectives").trace()
+    assert {row.get("cat") for row in alone.events if row.get("ph") == "X"} <= {"user_annotation", "Trace", None}
+    rows = [row for row in alone.of("user_annotation") if "NCCL call" in row["args"]]
+    assert {alone.metadata("thread_name")[row["pid"], row["tid"]].endswith(" (NCCL)") for row in rows} == {True}
+    others = [row for row in alone.of("user_annotation") if row not in rows]
+    assert all(row["args"].get("domain") == "NCCL" for row in others) and others
+
+    def args(row):
+        return sorted((name, str(value)) for name, value in test_nccl.described(row).items()
+                      if name != "Comm")  # the hash differs from run to run
+    assert sorted(map(args, rows)) == sorted(map(args, whole.of("kernel")))
+    assert all(row["name"] == "nccl" + ("Group" if "NCCL calls in kernel" in row["args"] else row["args"]["NCCL call"])
+               for row in rows)
+
+
 def test_python(tmp_path):
     """syncline.collectives() sets the level, also for a block. It never raises an exception."""
     program = tmp_path / "job.py"

@@ -31,6 +31,7 @@
 #include "collect/nccl/order.h"
 #include "collect/nccl/plugin.h"
 #include "collect/nccl/ranges.h"
+#include "collect/nccl/rows.h"
 #include "collect/nccl/sample.h"
 
 #define KERNELS   256         /* number of launched kernels that are kept, a power of two */
@@ -48,6 +49,7 @@ struct kernel {
     int is_by_tasks;        /* 1: NCCL 2.27 has reported neither the launch nor the calls */
     int is_captured;        /* 1: the launch created nodes of a graph */
     int is_reported;        /* 1: a collective or message was reported, so nothing is guessed */
+    int is_waited_for;      /* 1: a pass has ended and nothing was reported */
     int is_kept, is_left;   /* 1: the kernel belongs, or does not belong, to the sample */
     uint64_t call[MEMBERS]; /* identifies the calls */
     struct sl_nccl_work work;
@@ -59,6 +61,8 @@ struct sl_nccl_read {
     struct sl_nccl_order order;
     struct sl_nccl_sample sample;
     struct sl_nccl_calls calls;
+    struct sl_nccl_rows rows;
+    uint64_t shown; /* number of kernels whose rows were added, or are not wanted */
     struct kernel kernel[KERNELS];
     uint64_t kernels;
     struct {
@@ -77,6 +81,11 @@ int sl_nccl_read_create(struct sl_nccl_read **out, const struct sl_nccl_read_opt
         return -ENOMEM;
     r->opt = *opt;
     r->sample.every = opt->sample;
+    r->rows = (struct sl_nccl_rows){.ranges = opt->ranges,
+                                    .names = opt->names,
+                                    .texts_bytes = opt->texts_bytes,
+                                    .user = opt->user,
+                                    .sink = opt->sink};
     *out = r;
     return 0;
 }
@@ -340,6 +349,7 @@ static void take_group_end(struct sl_nccl_read *r, const struct sl_nccl_ordered 
     r->kernels++;
     *k = (struct kernel){.group = it->event.handle,
                          .tasks = it->event.handle, /* collectives are not reported */
+                         .start_ns = last->record.stamp,
                          .end_ns = it->ns,
                          .thread = it->thread,
                          .work.comm = last->record.aux};
@@ -507,11 +517,51 @@ static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
     }
 }
 
+/* Adds a row for a launch, with the args that its kernel would have. */
+static void show(struct sl_nccl_read *r, struct kernel *k)
+{
+    char text[SL_NCCL_TEXT_MOST], name[SL_TEXT_MAX + 8] = "nccl";
+    const struct sl_nccl_event *e = &k->work.first;
+    int is_only = k->work.calls == 1;
+    size_t length = 0;
+    const char *func = is_only ? sl_text_table_get(e->func, &length) : NULL;
+    uint32_t sizes, id;
+
+    if (!k->work.calls || !is_in_sample(r, k))
+        return;
+    memcpy(name + 4, func ? func : "Group", func ? length : 5);
+    id = sl_nccl_rows_intern(&r->rows, name, 4 + (func ? length : 5));
+    length = sl_nccl_describe(text, &k->work, &sizes);
+    sl_nccl_rows_add(&r->rows, SL_NCCL_TRACK_CALLS, k->start_ns, k->end_ns, id,
+                     sl_nccl_rows_intern(&r->rows, text + 1, length - 1),
+                     is_only && e->record.parts == SL_NCCL_RECORD_COLL ? e->number : UINT64_MAX);
+}
+
+/* Shows the launches that have ended. Their collectives are reported in the same pass or in the
+ * next, or never. */
+static void show_launches(struct sl_nccl_read *r)
+{
+    if (r->kernels - r->shown > KERNELS)
+        r->shown = r->kernels - KERNELS;
+    while (r->shown < r->kernels) {
+        struct kernel *k = &r->kernel[r->shown % KERNELS];
+
+        if (!k->end_ns || (!k->is_reported && !k->is_waited_for)) {
+            k->is_waited_for = k->end_ns != 0;
+            return;
+        }
+        show(r, k);
+        r->shown++;
+    }
+}
+
 void sl_nccl_read_done(struct sl_nccl_read *r)
 {
     for (unsigned i = 0; i < r->order.count; i++)
         take(r, &r->order.entry[r->order.place[i]]);
     r->order.count = 0;
+    if (r->opt.shows_launches)
+        show_launches(r);
 }
 
 void sl_nccl_read_record(struct sl_nccl_read *r, uint32_t thread,

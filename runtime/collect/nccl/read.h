@@ -17,13 +17,16 @@
 #include "collect/lane/lane.h"
 #include "event/event.h"
 #include "event/launches.h"
+#include "event/range.h"
 
 struct sl_nccl_read;
 
 struct sl_nccl_read_options {
     struct sl_intern *names;
     struct sl_launches *launches;
-    size_t texts_bytes; /* maximum bytes of texts that this reader interns */
+    size_t texts_bytes;       /* maximum bytes of texts that this reader interns */
+    struct sl_ranges *ranges; /* receives rows; NULL: none are wanted */
+    int shows_launches; /* 1: the file has no kernels, so each launch of collectives is a row */
     uint64_t sample;    /* N: only every N-th collective is told (sample.h); 0 and 1: each */
     void *user;
     /* Receives SL_NODE_WORK facts about nodes of CUDA graphs, and SL_EV_NVTX_RANGE_MARK events of

@@ -5,7 +5,7 @@ one graph for each device), replay (launches these graphs), fill (a memset), cop
 (these and the first in one group), abort (these), again (init, from the same id each time), nonblocking (again, with
 communicators that do not block), tag (an AllReduce with a user tag), default (the following calls use the default
 stream), count=N (elements of the following calls), load=FILE (a
-library), open, close and dump (a window of syncline), level=N (of sl_collectives()), status (prints what sl_status()
+library), open, close and dump (a window of syncline), level=N (of sl_collectives()), range (a range of the user), status (prints what sl_status()
 says about NCCL, as JSON), foreign (waits until the mask is not ours), fork (a child that makes collectives
 of its own communicators), sync."""
 import ctypes
@@ -224,6 +224,11 @@ def show():
     print(json.dumps({"level": status.collectives, "copies": copies}), flush=True)
 
 
+def user_range():
+    check(syncline.sl_range_push(b"user's"))
+    check(syncline.sl_range_pop())
+
+
 def dump():
     done = ask().windows_completed
     check(syncline.sl_dump())
@@ -249,7 +254,7 @@ def stop():
 def main():
     global count
     setup()
-    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill, "split": split, "both": both, "abort": abort, "again": again, "nonblocking": lambda: again(0), "tag": tag, "copy": copy,
+    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill, "split": split, "both": both, "abort": abort, "again": again, "nonblocking": lambda: again(0), "tag": tag, "copy": copy, "range": user_range,
              "capture": capture, "replay": replay, "default": default,
              "open": start, "close": stop, "dump": dump, "status": show, "foreign": wait_until_foreign}
     for step in sys.argv[1:]:
