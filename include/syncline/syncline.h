@@ -44,8 +44,10 @@ enum sl_state {
 
 /* What is recorded about NCCL's collectives (SYNCLINE_NCCL). */
 enum sl_collectives_level {
-    SL_COLLECTIVES_OFF = 0,   /* NCCL is asked for nothing */
-    SL_COLLECTIVES_CALLS = 1, /* NCCL's calls, and what each of its kernels does */
+    SL_COLLECTIVES_OFF = 0,      /* NCCL is asked for nothing */
+    SL_COLLECTIVES_CALLS = 1,    /* NCCL's calls, and what each of its kernels does */
+    SL_COLLECTIVES_CHANNELS = 2, /* also the channels of each kernel */
+    SL_COLLECTIVES_NETWORK = 3,  /* also the messages of NCCL's proxy threads */
 };
 
 /* A copy of NCCL that has loaded syncline's profiler plugin. */

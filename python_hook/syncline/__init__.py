@@ -33,7 +33,7 @@ __all__ = ["collectives", "dump", "mark", "range", "start", "status", "step", "s
 _STATES = ("passive", "armed", "lead-in", "recording", "draining")
 
 # names of enum sl_collectives_level, in their order
-_LEVELS = ("off", "calls")
+_LEVELS = ("off", "calls", "channels", "network")
 
 # co_flags of a generator, a coroutine, an asynchronous generator
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
@@ -201,8 +201,8 @@ def _level(number):
 
 
 class collectives:
-    """Sets what windows record about NCCL's collectives, in place of SYNCLINE_NCCL: "off" or
-    "calls". A window that is open changes at once. No window is opened. The result is true if the
+    """Sets what windows record about NCCL's collectives, in place of SYNCLINE_NCCL: "off",
+    "calls", "channels" or "network". A window that is open changes at once. No window is opened. The result is true if the
     level was set. As a context manager it sets the former level at the end:
 
         with syncline.collectives("off"):

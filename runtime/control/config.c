@@ -100,6 +100,11 @@ static const struct sl_option_word nccl_words[] = {
     {"off", SL_NCCL_OFF, "NCCL does not load syncline's profiler plugin"},
     {"calls", SL_NCCL_CALLS,
      "NCCL's calls, and what each of its kernels does: communicator, size, algorithm, protocol"},
+    {"channels", SL_NCCL_CHANNELS,
+     "`calls`, and a row for each channel of a kernel. It can slow down NCCL, and crash it before "
+     "2.31 (docs/nccl.md)"},
+    {"network", SL_NCCL_NETWORK,
+     "`channels`, and what NCCL's proxy threads send and receive over the network"},
     {NULL, 0, NULL},
 };
 
@@ -314,7 +319,7 @@ const struct sl_option sl_config_table[] = {
      "not all arrived, the rest for shapes and values of inputs. Past the limit, some calls have "
      "no operator, and some operators have no inputs; both losses are counted.",
      FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL, INVALID_IS_DEFAULT},
-    {"SYNCLINE_NCCL", SL_OPTION_CHOICE, "off", "off, calls",
+    {"SYNCLINE_NCCL", SL_OPTION_CHOICE, "off", "off, calls, channels, network",
      "What NCCL 2.27 and later report about collectives, through NCCL's profiler plugin interface "
      "(docs/nccl.md). A profiler plugin of your own (`NCCL_PROFILER_PLUGIN`) takes precedence. It "
      "is "

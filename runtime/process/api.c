@@ -21,8 +21,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define SL_COLLECTIVES_MOST SL_COLLECTIVES_CALLS
-_Static_assert((int)SL_COLLECTIVES_CALLS == (int)SL_NCCL_CALLS, "levels are passed on unchanged");
+_Static_assert((int)SL_COLLECTIVES_NETWORK == (int)SL_NCCL_NETWORK, "levels are passed on");
 _Static_assert(sizeof(((struct sl_status *)0)->nccl) ==
                    SL_NCCL_COPIES * sizeof(struct sl_status_nccl),
                "the status has room for every copy of NCCL");
@@ -76,7 +75,7 @@ EXPORT int sl_collectives(int level)
 
     if (err)
         return err;
-    if (level < SL_COLLECTIVES_OFF || level > SL_COLLECTIVES_MOST)
+    if (level < SL_COLLECTIVES_OFF || level > SL_COLLECTIVES_NETWORK)
         return -EINVAL;
     sl_nccl_level_set((enum sl_nccl_level)level);
     return 0;

@@ -2,6 +2,7 @@
 sl_status(), sl_dump(), and a mask that somebody else sets."""
 import collections
 import json
+import os
 import sys
 
 import pytest
@@ -93,6 +94,22 @@ def test_collectives_alone(tmp_path, nccl):
     assert sorted(map(args, rows)) == sorted(map(args, whole.of("kernel")))
     assert all(row["name"] == "nccl" + ("Group" if "NCCL calls in kernel" in row["args"] else row["args"]["NCCL call"])
                for row in rows)
+
+
+@pytest.mark.parametrize("nccl", ["2.28", "2.31"])
+def test_channels_can_hurt(tmp_path, nccl):
+    """Before 2.31, channels need 1 GiB of /dev/shm. Otherwise they are refused. One line says what they cost."""
+    shm = os.statvfs("/dev/shm")
+    is_refused = nccl == "2.28" and shm.f_bavail * shm.f_frsize < 1 << 30
+    run = test_nccl.go(tmp_path, "open", "init", "status", "all", "level=3", "status", "level=1", "status", nccl=nccl,
+                       window="demand", lead_in="0s", log="info", SYNCLINE_NCCL="channels")
+    version, channels = {"2.28": 22809, "2.31": 23102}[nccl], 0 if is_refused else 64
+    assert said_by(run) == [{"level": 2, "copies": [[version, 1 if is_refused else 2, CALLS | channels, 0]]}, 0,
+                            {"level": 3, "copies": [[version, 3, CALLS | channels | 24, 0]]}, 0,
+                            {"level": 1, "copies": [[version, 1, CALLS, 0]]}]
+    lines = [line for line in run.said() if "channels of kernels" in line]
+    assert len(lines) == 1
+    assert ("less than 1 GiB" if is_refused else "crashes" if nccl == "2.28" else "slower") in lines[0]
 
 
 def test_python(tmp_path):

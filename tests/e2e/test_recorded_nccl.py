@@ -1,5 +1,6 @@
 """Events of NCCL's profiler, as NCCL 2.28.9, 2.30.7 and 2.32.3 sent them on an H200, two ranks of PyTorch's calls
 (tests/replay/h200): each kernel says which calls it runs, also in the replays of a graph."""
+import collections
 import gzip
 import json
 import sys
@@ -17,12 +18,12 @@ def recording(name):
         return [json.loads(line) for line in file]
 
 
-def played(tmp_path, name):
+def played(tmp_path, name, **options):
     """Returns the trace, its kernels in order, and the calls that each kernel runs. CUPTI's buffers come at the end,
     because the player takes milliseconds for what NCCL says within microseconds."""
     run = harness.run(tmp_path, sys.executable, PROGRAM, RECORDINGS / f"nccl-{name}.jsonl.gz",
-                      sim=["--cuda", "13", "--nccl", "2.25", "--cupti-hold", "60"], SYNCLINE_NCCL="calls", python="0", window="run",
-                      graph_edges="1")
+                      sim=["--cuda", "13", "--nccl", "2.25", "--cupti-hold", "60"], python="0", window="run",
+                      graph_edges="1", **{"SYNCLINE_NCCL": "calls", **options})
     assert run.status == 0, run.stderr
     trace = run.trace()
     kernels = sorted(trace.of("kernel"), key=lambda row: float(row["ts"]))
@@ -62,3 +63,37 @@ def test_each_kernel_names_its_calls(tmp_path, name):
                 assert args["NCCL peer"] == task["peer"]
         else:
             assert args["NCCL calls in kernel"] == len(numbers)
+
+
+@pytest.mark.parametrize("name", ["2.28.9", "2.32.3"])
+def test_network(tmp_path, name):
+    """Each operation of a proxy thread is a row with its peer, channel and direction, its steps' bytes, and the
+    collective that it belongs to. Types of events that the level does not have are dropped."""
+    events = recording(name + "-deep")
+    starts = {e[3]: e for e in events if e[2] == "start"}
+    operations = {n: e for n, e in starts.items() if e[6] == "ProxyOp"}
+    ended = {e[3] for e in events if e[2] == "stop"}
+    sizes = collections.Counter()
+    for e in events:
+        if e[2] == "state" and e[4] in (9, 11) and len(e) > 5:
+            sizes[starts[e[3]][4]] += e[5]
+    expected = []
+    for number, e in operations.items():
+        task = starts.get(e[4])
+        if number in ended:
+            expected.append(("send" if e[7]["send"] else "receive", e[7]["peer"], e[7]["channel"], e[7]["steps"],
+                             e[7]["chunk"], sizes[number], task and task[7].get("number")))
+    trace, _, _ = played(tmp_path, name + "-deep", SYNCLINE_NCCL="network")
+    rows = [row for row in trace.of("user_annotation") if "chunk bytes" in row["args"]]
+    names = trace.metadata("thread_name")
+    assert {names[row["pid"], row["tid"]].endswith(" (NCCL net)") for row in rows} == {True}
+    assert sorted(map(repr, expected)) == sorted(
+        repr((row["name"], args["peer"], args["channel"], args["steps"], args["chunk bytes"], args["bytes"],
+              args.get("NCCL number"))) for row in rows for args in [row["args"]])
+    assert all("GPU wait [us]" in row["args"] and "network wait [us]" in row["args"] for row in rows)
+    assert all("NCCL call" in row["args"] for row in rows)
+    stopped = {e[3] for e in events if e[2] == "state" and e[4] == 22} & ended
+    channels = [row for row in trace.of("user_annotation") if row["name"] == "channel"]
+    assert {names[row["pid"], row["tid"]].endswith(" (NCCL channels)") for row in channels} == {True}
+    assert sorted(starts[n][7]["channel"] for n in stopped) == sorted(row["args"]["channel"] for row in channels)
+    assert trace.counters["nccl_odd_events"] == 0

@@ -81,6 +81,15 @@ struct sl_nccl_descriptor {
             int32_t peer;
             uint8_t channels;
         } p2p;
+        struct { /* a channel of a kernel */
+            uint8_t channel;
+            uint64_t timer; /* the GPU's global timer */
+        } kernel_ch;
+        struct { /* messages to or from a peer over the network, for a collective */
+            int32_t pid;
+            uint8_t channel;
+            int32_t peer, steps, chunk_bytes, is_send;
+        } proxy_op;
     };
 };
 
@@ -117,6 +126,12 @@ SL_NCCL_AT(p2p.dtype, 40);
 SL_NCCL_AT(p2p.count, 48);
 SL_NCCL_AT(p2p.peer, 56);
 SL_NCCL_AT(p2p.channels, 60);
+SL_NCCL_AT(kernel_ch.timer, 32);
+SL_NCCL_AT(proxy_op.channel, 28);
+SL_NCCL_AT(proxy_op.peer, 32);
+SL_NCCL_AT(proxy_op.steps, 36);
+SL_NCCL_AT(proxy_op.chunk_bytes, 40);
+SL_NCCL_AT(proxy_op.is_send, 44);
 #undef SL_NCCL_AT
 
 /* NCCL calls `init` and `finalize` once for each communicator. A result other than 0 of `init`

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/text_table.h"
+#include "collect/nccl/deep.h"
 #include "collect/nccl/level.h"
 
 #define TEXT_MOST    64u /* longest text of NCCL in bytes; the rest of a longer text is cut */
@@ -262,15 +263,15 @@ static uint64_t new_handle(void)
 }
 
 /* Writes an event. Without a lane, or without room in it, the lanes count the loss. */
-static void put(const struct sl_nccl_event *event, uint64_t stamp)
+static void put(const void *event, uint64_t stamp)
 {
-    const unsigned words = sizeof(*event) / sizeof(uint64_t);
+    const unsigned words = sizeof(struct sl_nccl_event) / sizeof(uint64_t);
     struct sl_lane *lane = sl_lane_get();
     struct sl_lane_record *to = lane ? sl_lane_begin(lane, words) : NULL;
 
     if (!to)
         return;
-    memcpy(to, event, sizeof(*event));
+    memcpy(to, event, words * sizeof(uint64_t));
     to->stamp = stamp;
     sl_lane_put(lane, words);
 }
@@ -385,6 +386,13 @@ static uint64_t start(uint64_t type, uint32_t comm, uint64_t handle,
     case SL_NCCL_P2P:
         start_p2p(comm, handle | SL_NCCL_RECORD_P2P, d);
         return SL_NCCL_RECORD_P2P;
+    case SL_NCCL_KERNEL_CH:
+        sl_nccl_deep_start(type, comm, handle | SL_NCCL_KIND_CHANNEL, d);
+        return SL_NCCL_KIND_CHANNEL;
+    case SL_NCCL_PROXY_OP:
+    case SL_NCCL_PROXY_STEP:
+        sl_nccl_deep_start(type, comm, handle | SL_NCCL_KIND_NET, d);
+        return SL_NCCL_KIND_NET;
     default:
         return KIND_OTHER;
     }
@@ -450,6 +458,7 @@ int sl_nccl_plugin_end(void *handle)
 {
     uint64_t it = (uint64_t)(uintptr_t)handle, kind = it & ((1 << SL_NCCL_KIND_BITS) - 1);
     int is_launch = kind == SL_NCCL_RECORD_LAUNCH || kind == SL_NCCL_RECORD_CE;
+    struct sl_nccl_deep deep;
 
     if (kind == KIND_GROUP && mine.has_calls) {
         mine.has_calls = 0;
@@ -457,6 +466,9 @@ int sl_nccl_plugin_end(void *handle)
     } else if (is_launch && mine.launch == it) {
         mine.launch = 0;
         put_end(SL_NCCL_RECORD_LAUNCH_END, it);
+    } else if (kind == SL_NCCL_KIND_NET || kind == SL_NCCL_KIND_CHANNEL) {
+        if (sl_nccl_deep_end(it, &deep))
+            put(&deep, sl_clock_stamp());
     } else if (is_launch || kind == 0 || (kind > KIND_OFF && kind != SL_NCCL_KIND_CAPTURED)) {
         count_odd();
     }
@@ -479,8 +491,9 @@ void sl_nccl_plugin_node(uint64_t node, int is_in_range)
 
 int sl_nccl_plugin_state(void *handle, int state, void *args)
 {
-    (void)handle;
-    (void)state;
-    (void)args;
+    uint64_t it = (uint64_t)(uintptr_t)handle, kind = it & ((1 << SL_NCCL_KIND_BITS) - 1);
+
+    if (kind == SL_NCCL_KIND_NET || kind == SL_NCCL_KIND_CHANNEL)
+        sl_nccl_deep_state(it, state, args);
     return 0;
 }

@@ -39,12 +39,17 @@ enum sl_nccl_record {
     SL_NCCL_RECORD_TASKS, /* the collectives of a kernel follow, which was launched before; only
                            * from NCCL 2.27, which does not report launches */
     SL_NCCL_RECORD_CE,    /* a collective by copy engines: the copies follow until its end */
+    SL_NCCL_RECORD_SENT,  /* messages of a proxy thread, and a channel of a kernel (deep.h) */
+    SL_NCCL_RECORD_RECEIVED,
+    SL_NCCL_RECORD_CHANNEL,
 };
 
 /* A handle's lowest bits. The handle of a record has the record's kind there, except for a call
  * that is captured into a graph. */
 enum {
     SL_NCCL_KIND_BITS = 4,
+    SL_NCCL_KIND_NET = 10, /* of deep.h: an operation or step */
+    SL_NCCL_KIND_CHANNEL = 11,
     SL_NCCL_KIND_CAPTURED = 14,
 };
 

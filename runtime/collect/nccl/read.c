@@ -27,6 +27,7 @@
 #include "base/pages.h"
 #include "base/text_table.h"
 #include "collect/nccl/calls.h"
+#include "collect/nccl/deep_read.h"
 #include "collect/nccl/describe.h"
 #include "collect/nccl/order.h"
 #include "collect/nccl/plugin.h"
@@ -62,6 +63,7 @@ struct sl_nccl_read {
     struct sl_nccl_sample sample;
     struct sl_nccl_calls calls;
     struct sl_nccl_rows rows;
+    struct sl_nccl_deep_read deep;
     uint64_t shown; /* number of kernels whose rows were added, or are not wanted */
     struct kernel kernel[KERNELS];
     uint64_t kernels;
@@ -103,7 +105,7 @@ uint64_t sl_nccl_read_lost(const struct sl_nccl_read *r)
 
 uint64_t sl_nccl_read_odd(const struct sl_nccl_read *r)
 {
-    return r->calls.odd;
+    return r->calls.odd + r->deep.odd;
 }
 
 /* Returns whether the kernel's launch created the node. A launch that is not reported is known by
@@ -422,6 +424,20 @@ static struct kernel *kernel_of(struct sl_nccl_read *r, const struct sl_nccl_ord
     return found;
 }
 
+/* Keeps a collective or message, whose channels and messages over the network are reported later.
+ */
+static void keep_task(struct sl_nccl_read *r, const struct sl_nccl_event *e, const struct kernel *k)
+{
+    const struct sl_nccl_task task = {.handle = e->handle,
+                                      .number = e->record.parts == SL_NCCL_RECORD_COLL ? e->number
+                                                                                       : UINT64_MAX,
+                                      .func = e->func,
+                                      .comm = e->record.aux,
+                                      .is_left = k->is_left};
+
+    sl_nccl_deep_read_task(&r->deep, &task);
+}
+
 static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
     const struct sl_nccl_call *call = sl_nccl_calls_find(&r->calls, it->event.parent);
@@ -444,8 +460,6 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         k->is_reported = 1;
         k->work = (struct sl_nccl_work){.comm = k->work.comm};
     }
-    if (!is_new_call(k, whole))
-        return;
     if (call) {
         e.func = call->event.func;
         e.dtype = call->event.dtype;
@@ -453,8 +467,11 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         if (call->is_of_messages)
             e.root = call->event.root;
     }
-    add_call(k, call, &e);
-    tell(r, k);
+    if (is_new_call(k, whole)) {
+        add_call(k, call, &e);
+        tell(r, k);
+    }
+    keep_task(r, &e, k);
 }
 
 /* The copies until the collective's LAUNCH_END belong to it. */
@@ -484,6 +501,8 @@ static void take_ce(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 
 static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
 {
+    struct sl_nccl_deep deep;
+
     switch (it->event.record.parts) {
     case SL_NCCL_RECORD_CALL:
         sl_nccl_calls_add(&r->calls, it);
@@ -512,6 +531,12 @@ static void take(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
     case SL_NCCL_RECORD_P2P:
         take_task(r, it);
         break;
+    case SL_NCCL_RECORD_SENT:
+    case SL_NCCL_RECORD_RECEIVED:
+    case SL_NCCL_RECORD_CHANNEL:
+        memcpy(&deep, &it->event, sizeof(deep));
+        sl_nccl_deep_read_record(&r->deep, &r->rows, &deep, it->ns);
+        break;
     default:
         break;
     }
@@ -525,6 +550,10 @@ static void show(struct sl_nccl_read *r, struct kernel *k)
     int is_only = k->work.calls == 1;
     size_t length = 0;
     const char *func = is_only ? sl_text_table_get(e->func, &length) : NULL;
+    struct sl_nccl_row row = {.track = SL_NCCL_TRACK_CALLS,
+                              .start_ns = k->start_ns,
+                              .end_ns = k->end_ns,
+                              .number = UINT64_MAX};
     uint32_t sizes, id;
 
     if (!k->work.calls || !is_in_sample(r, k))
@@ -532,13 +561,15 @@ static void show(struct sl_nccl_read *r, struct kernel *k)
     memcpy(name + 4, func ? func : "Group", func ? length : 5);
     id = sl_nccl_rows_intern(&r->rows, name, 4 + (func ? length : 5));
     length = sl_nccl_describe(text, &k->work, &sizes);
-    sl_nccl_rows_add(&r->rows, SL_NCCL_TRACK_CALLS, k->start_ns, k->end_ns, id,
-                     sl_nccl_rows_intern(&r->rows, text + 1, length - 1),
-                     is_only && e->record.parts == SL_NCCL_RECORD_COLL ? e->number : UINT64_MAX);
+    row.name = id;
+    row.args = sl_nccl_rows_intern(&r->rows, text + 1, length - 1);
+    if (is_only && e->record.parts == SL_NCCL_RECORD_COLL)
+        row.number = e->number;
+    sl_nccl_rows_add(&r->rows, &row);
 }
 
 /* Shows the launches that have ended. Their collectives are reported in the same pass or in the
- * next, or never. */
+ * next, or never. Those of a launch that is not reported never are. */
 static void show_launches(struct sl_nccl_read *r)
 {
     if (r->kernels - r->shown > KERNELS)
@@ -546,7 +577,7 @@ static void show_launches(struct sl_nccl_read *r)
     while (r->shown < r->kernels) {
         struct kernel *k = &r->kernel[r->shown % KERNELS];
 
-        if (!k->end_ns || (!k->is_reported && !k->is_waited_for)) {
+        if (!k->end_ns || (k->launch && !k->is_reported && !k->is_waited_for)) {
             k->is_waited_for = k->end_ns != 0;
             return;
         }

@@ -14,8 +14,11 @@
 #include "event/range.h"
 
 enum sl_nccl_track {
-    SL_NCCL_TRACK_CALLS, /* launches of collectives, in files without kernels */
+    SL_NCCL_TRACK_CALLS,    /* launches of collectives, in files without kernels */
+    SL_NCCL_TRACK_NET,      /* messages of proxy threads */
+    SL_NCCL_TRACK_CHANNELS, /* channels of kernels, in the time of the GPU's global timer */
     SL_NCCL_TRACKS,
+    SL_NCCL_LANES = 32, /* rows that overlap are shown on several tracks of one name */
 };
 
 struct sl_nccl_rows {
@@ -24,16 +27,24 @@ struct sl_nccl_rows {
     size_t texts_bytes, texts_used; /* limit of interned texts, and their sum so far */
     void *user;
     void (*sink)(void *user, const struct sl_event *ev); /* receives the names of tracks */
-    uint32_t is_named;                                   /* a bit for each track */
-    uint32_t number;                                     /* text of the member with a number */
+    uint32_t is_named[SL_NCCL_TRACKS];                   /* a bit for each lane */
+    uint64_t end_ns[SL_NCCL_TRACKS][SL_NCCL_LANES];      /* end of the last row of each lane */
+    uint32_t number, bytes, both;                        /* texts of members with numbers */
 };
 
 /* Returns the number of a text, or 0 if there is no room. */
 uint32_t sl_nccl_rows_intern(struct sl_nccl_rows *r, const char *text, size_t length);
 
-/* Adds a row. `args` is the number of a text with JSON members. `number` is the collective's number
- * (UINT64_MAX: none). */
-void sl_nccl_rows_add(struct sl_nccl_rows *r, enum sl_nccl_track track, uint64_t start_ns,
-                      uint64_t end_ns, uint32_t name, uint32_t args, uint64_t number);
+struct sl_nccl_row {
+    enum sl_nccl_track track;
+    uint64_t start_ns, end_ns;
+    uint32_t name;   /* number of a text */
+    uint32_t args;   /* number of a text with JSON members; 0: none */
+    uint64_t number; /* number of the collective; UINT64_MAX: none */
+    int has_net;     /* 1: a row of the network, with the members below */
+    uint64_t bytes, gpu_wait_ns, net_wait_ns;
+};
+
+void sl_nccl_rows_add(struct sl_nccl_rows *r, const struct sl_nccl_row *row);
 
 #endif

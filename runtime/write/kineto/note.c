@@ -115,6 +115,12 @@ static char *put_record_function(struct sl_kineto *k, char *at, const struct sl_
     return ev->flags & SL_EVF_ASYNC ? SL_JSON_LITERAL(at, ",\"async\":true") : at;
 }
 
+static char *put_waits(char *at, uint64_t value)
+{
+    at = sl_json_u32(SL_JSON_LITERAL(at, "\"GPU wait [us]\":"), (uint32_t)value);
+    return sl_json_u32(SL_JSON_LITERAL(at, ",\"network wait [us]\":"), (uint32_t)(value >> 32));
+}
+
 /* Writes a comma, except before the first member. */
 static char *next_member(char *at, int *any)
 {
@@ -133,6 +139,8 @@ static char *put_varying(struct sl_kineto *k, char *at, const struct sl_event *e
 
     if (ev->kind == SL_EV_NVTX_RANGE && ev->value_type == SL_NOTE_RECORD_FUNCTION)
         at = put_record_function(k, next_member(at, &any), ev);
+    else if (ev->value_type == SL_NOTE_NCCL_WAITS)
+        at = put_waits(next_member(at, &any), ev->u.note.value);
     else if (ev->kind != SL_EV_NVTX_RANGE_GPU && ev->value_type)
         at = put_value(SL_JSON_LITERAL(next_member(at, &any), "\"payload\":"), ev);
     if (payload.text)

@@ -11,6 +11,7 @@ import queue
 import struct
 import sys
 import threading
+import time
 
 import os
 
@@ -123,7 +124,7 @@ class Player:
         elif kind == "ProxyStep":
             fields += [(24, "i", d["step"])]
         elif kind == "KernelCh":
-            fields += [(24, "B", d["channel"]), (32, "Q", d["timer"])]
+            fields += [(24, "B", d["channel"]), (32, "Q", time.time_ns())]
         raw = ctypes.create_string_buffer(136)
         for at, code, value in fields:
             struct.pack_into("<" + code, raw, at, value)
@@ -161,7 +162,8 @@ class Player:
             elif what == "stop":
                 check(do(lambda: self.table.stop(self.handles[rest[0]])))
             elif what == "state":
-                value = ctypes.c_uint64(rest[2] if len(rest) > 2 else 0)
+                # the GPU's global timer is the time of the recording, so the time of the player replaces it
+                value = ctypes.c_uint64(time.time_ns() if rest[1] == 22 else rest[2] if len(rest) > 2 else 0)
                 check(do(lambda: self.table.state(self.handles[rest[0]], rest[1], ctypes.byref(value))))
             else:
                 number, parent, comm, kind, d = rest
