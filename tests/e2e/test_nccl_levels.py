@@ -41,6 +41,21 @@ def test_dump_has_the_collectives_before_it(tmp_path):
     assert [test_nccl.check(run, trace) for trace in run.traces()] == [18, 18]
 
 
+def test_dump_has_half_done_collectives(tmp_path):
+    """A call whose group is still open has no kernel yet. The file has the call, and the next file has the kernel."""
+    run = test_nccl.go(tmp_path, "init", "open", "half:dump", "sync", "close", window="demand", lead_in="0s")
+    first, second = run.traces()
+    assert [row["name"] for row in first.of("user_annotation") if row["name"] == "ncclAllReduce"] == ["ncclAllReduce"]
+    assert not first.of("kernel") and len(second.of("kernel")) == 2
+
+
+def test_eight_threads_change_everything(tmp_path):
+    run = test_nccl.go(tmp_path, "init", "storm", "level=1", "open", "all", "sync", "close", window="demand",
+                       lead_in="0s")
+    last = max(run.files(), key=lambda path: int(path.name.split(".")[0]))
+    assert test_nccl.check(run, harness.Trace(last)) == 18
+
+
 @pytest.mark.parametrize("nccl", ["2.31", "2.29"])
 def test_somebody_else_sets_the_mask(tmp_path, nccl):
     """NCCL's RAS client asks for all events. The level stays, and other events are dropped. One line says it."""

@@ -63,8 +63,8 @@ struct sl_nccl_read {
     struct sl_nccl_read_options opt;
     struct sl_nccl_ranges ranges;
     struct sl_nccl_order order;
-    struct sl_nccl_calls calls;
     struct sl_nccl_sample sample;
+    struct sl_nccl_calls calls;
     struct sl_nccl_rows rows;
     struct sl_nccl_deep_read deep;
     uint64_t shown; /* number of kernels whose rows were added, or are not wanted */

@@ -5,7 +5,7 @@ one graph for each device), replay (launches these graphs), fill (a memset), cop
 (these and the first in one group), abort (these), again (init, from the same id each time), nonblocking (again, with
 communicators that do not block), tag (an AllReduce with a user tag), default (the following calls use the default
 stream), count=N (elements of the following calls), load=FILE (a
-library), open, close and dump (a window of syncline), level=N (of sl_collectives()), range (a range of the user), status (prints what sl_status()
+library), open, close and dump (a window of syncline), level=N (of sl_collectives()), range (a range of the user), storm (windows and levels from eight threads), status (prints what sl_status()
 says about NCCL, as JSON), foreign (waits until the mask is not ours), fork (a child that makes collectives
 of its own communicators), sync."""
 import ctypes
@@ -236,6 +236,30 @@ def dump():
         time.sleep(0.001)
 
 
+def storm():
+    """Eight threads open, close and dump windows and change the level, while this thread makes collectives."""
+    is_over = threading.Event()
+
+    def change(number):
+        calls = [syncline.sl_start, syncline.sl_stop, syncline.sl_dump, lambda: syncline.sl_collectives(number % 4),
+                 lambda: syncline.sl_collectives(1), ask]
+        while not is_over.is_set():
+            number = (number * 1103515245 + 12345) % (1 << 31)
+            calls[(number >> 16) % len(calls)]()
+    threads = [threading.Thread(target=change, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        each()
+        fork()
+    sync()
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    syncline.sl_stop()
+    wait_for(0, 1)
+
+
 def wait_until_foreign():
     while not any(one.is_foreign for one in ask().nccl):
         time.sleep(0.001)
@@ -254,7 +278,7 @@ def stop():
 def main():
     global count
     setup()
-    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill, "split": split, "both": both, "abort": abort, "again": again, "nonblocking": lambda: again(0), "tag": tag, "copy": copy, "range": user_range,
+    steps = {"init": init, "destroy": destroy, "all": each, "group": lambda: group("AllReduce", "ReduceScatter"), "pair": lambda: group("Reduce"), "sync": sync, "fork": fork, "fill": fill, "split": split, "both": both, "abort": abort, "again": again, "nonblocking": lambda: again(0), "tag": tag, "copy": copy, "range": user_range, "storm": storm,
              "capture": capture, "replay": replay, "default": default,
              "open": start, "close": stop, "dump": dump, "status": show, "foreign": wait_until_foreign}
     for step in sys.argv[1:]:
