@@ -319,11 +319,9 @@ const struct sl_option sl_config_table[] = {
      "not all arrived, the rest for shapes and values of inputs. Past the limit, some calls have "
      "no operator, and some operators have no inputs; both losses are counted.",
      FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL, INVALID_IS_DEFAULT},
-    {"SYNCLINE_NCCL", SL_OPTION_CHOICE, "off", "off, calls, channels, network",
+    {"SYNCLINE_NCCL", SL_OPTION_CHOICE, "calls", "off, calls, channels, network",
      "What NCCL 2.27 and later report about collectives, through NCCL's profiler plugin interface "
-     "(docs/nccl.md). A profiler plugin of your own (`NCCL_PROFILER_PLUGIN`) takes precedence. It "
-     "is "
-     "off until it has run beside NCCL on several real GPUs.",
+     "(docs/nccl.md). A profiler plugin of your own (`NCCL_PROFILER_PLUGIN`) takes precedence.",
      FIELD(nccl), 0, 0, nccl_words, INVALID_IS_DEFAULT},
     {"SYNCLINE_NCCL_SAMPLE", SL_OPTION_NUMBER, "1", "1 to 1000000",
      "With N, NCCL describes only every N-th collective of each function of a communicator, by "
