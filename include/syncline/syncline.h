@@ -42,7 +42,7 @@ enum sl_state {
     SL_STATE_DRAINING = 4,  /* the window is over, and its last records are being written */
 };
 
-/* What is recorded about NCCL's collectives (SYNCLINE_NCCL). */
+/* How much is recorded about NCCL's collectives (SYNCLINE_NCCL). */
 enum sl_collectives_level {
     SL_COLLECTIVES_OFF = 0,      /* NCCL is asked for nothing */
     SL_COLLECTIVES_CALLS = 1,    /* NCCL's calls, and what each of its kernels does */

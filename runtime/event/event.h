@@ -180,7 +180,7 @@ enum sl_note_value {
     SL_NOTE_I64,
     SL_NOTE_F64,
     SL_NOTE_F32,             /* the value is in the lower half of `u.note.value` */
-    SL_NOTE_NCCL_WAITS, /* two halves, in us: waits for the GPU and for the network */
+    SL_NOTE_NCCL_WAITS,      /* two halves, in us: waits for the GPU and for the network */
     SL_NOTE_RECORD_FUNCTION, /* no payload, but PyTorch's id of the record function */
 };
 
