@@ -59,7 +59,7 @@ RENAMED = {"parent": "parentObj", "dtype": "datatype", "number": "seqNumber", "s
            "protocol": "proto", "channel": "channelId", "timer": "pTimer", "steps": "nSteps", "is_captured":
            "graphCaptured", "depth": "groupDepth", "tag": "userTag", "variant": "kernelVariant", "ranks": "nRanks",
            "operations": "numOps", "ops": "numOps", "bytes": "totalBytes", "group": "parentGroup",
-           "number_ce": "ceSeqNum", "sync": "syncStrategy"}
+           "number_ce": "ceSeqNum", "chunk_bytes": "chunkSize", "sync": "syncStrategy"}
 
 
 LATER = {"tag"}  # members that old versions do not have

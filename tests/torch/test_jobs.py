@@ -318,8 +318,8 @@ def test_job_of_ranks(torch, name):
 
 
 def test_every_job_is_here():
-    """`calls` is the job of test_collectives.py."""
-    assert {path.stem for path in JOBS.glob("*.py")} == {*ONE_PROCESS, *RANKS, "calls"}
+    """The last four are jobs of test_collectives.py, test_monitor.py and test_nccl_ranks.py."""
+    assert {path.stem for path in JOBS.glob("*.py")} == {*ONE_PROCESS, *RANKS, "calls", "late", "monitored", "parallel"}
 
 
 def test_graph_replays(torch):

@@ -12,8 +12,8 @@ RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run")
 
 # Options that --random does not choose: properties of the machine, output files, the speed, and
 # `kernel`, whose value contains kernel names of the program.
-NO_EDGES = {"build", "cuda", "nccl", "devices", "driver-version", "scale", "random", "random-errors", "kernel",
-            "truth", "record", "log"}
+NO_EDGES = {"build", "cuda", "nccl", "nccl-ras", "devices", "driver-version", "scale", "random",
+            "random-errors", "kernel", "truth", "record", "log"}
 VERSIONS = ["12.0", "12.1", "12.2", "12.3", "12.4", "12.5", "12.6", "12.8", "12.9", "13.0", "13.1",
             "13.2", "13.3", "13.4", "13.5"]
 # Values of --fail (functions of CUPTI and CUDA) and of --kernel-error that --random has to choose

@@ -42,7 +42,7 @@ static const char *const stream_flags[] = {"blocking", "non_blocking", "legacy"}
 
 /* Words for facts about graph nodes. The index plus 1 is the value of enum sl_node_fact. */
 static const char *const facts[] = {"created",         "graph",    "copied", "depends",
-                                    "depends_no_more", "captured", "lost"};
+                                    "depends_no_more", "captured", "work",   "lost"};
 
 static int find(const char *const *words, size_t count, const char *word)
 {
