@@ -116,6 +116,7 @@ static void init(const uint8_t *b)
     switch (b[1] >> 6) {
     case 0:
         wrong = sl_nccl_plugin_init_v4(&made, its, name, hash, 1, ranks, rank, NULL);
+        assert(!wrong);
         break;
     case 1: /* this program is no NCCL of 2.31 or later */
         wrong = sl_nccl_plugin_init_v7(&made, hash, its, name, 1, ranks, rank, NULL);
