@@ -111,6 +111,16 @@ def test_collectives_alone(tmp_path, nccl):
                for row in rows)
 
 
+@pytest.mark.parametrize("kinds, level, is_said", [
+    ("kernel,collectives", "calls", True), ("kernel,collectives", "off", False),
+    ("kernel,driver,collectives", "calls", False), ("collectives", "calls", False)])
+def test_kernels_without_driver_calls(tmp_path, kinds, level, is_said):
+    """NCCL describes the driver calls that launch its kernels. Without them one line says what to add."""
+    run = test_nccl.go(tmp_path, "init", "all", log="info", SYNCLINE_KINDS=kinds, SYNCLINE_NCCL=level)
+    assert sum("add driver" in line for line in run.said()) == is_said
+    assert any(map(test_nccl.described, run.trace().of("kernel"))) == ("driver" in kinds)
+
+
 @pytest.mark.parametrize("nccl", ["2.28", "2.31"])
 def test_channels_can_hurt(tmp_path, nccl):
     """Before 2.31, channels need 1 GiB of /dev/shm. Otherwise they are refused. One line says what they cost."""
