@@ -288,17 +288,17 @@ static void put_row(FILE *f, const struct sl_summary *s, const struct sl_summary
             sl_ranks_name(s->all, row->call), size, row->count, row->sample > 1 ? 'S' : ' ',
             row->timed);
     put_bandwidth(f, s, row);
-    put_span(f, 1, row->kernel_ns);
+    put_span(f, sl_summary_has_kernels(row), row->kernel_ns);
     put_span(f, row->timed != 0, row->waiting_ns);
     put_span(f, row->timed != 0, row->transfer_ns);
-    put_span(f, 1, row->exposed_ns);
+    put_span(f, sl_summary_has_kernels(row), row->exposed_ns);
     put_last(f, s, row);
     fputs("\n", f);
 }
 
 static void put_table(FILE *f, const struct sl_summary *s)
 {
-    int has_local = 0, has_shared = 0, has_sample = 0, width[2] = {5, 4};
+    int has_local = 0, has_shared = 0, has_sample = 0, has_launches = 0, width[2] = {5, 4};
 
     if (!s->rows)
         return;
@@ -322,6 +322,7 @@ static void put_table(FILE *f, const struct sl_summary *s)
         has_local |= sl_summary_bandwidth(s, &s->row[i], &algorithm, &bus) == 2;
         has_shared |= s->row[i].shared != 0;
         has_sample |= s->row[i].sample > 1;
+        has_launches |= s->row[i].launches != 0;
     }
     fputs("\nA size is the least of its row: the next power of two is in another row. Kernels, "
           "waiting and\nexposed are sums over all ranks.\n",
@@ -334,6 +335,10 @@ static void put_table(FILE *f, const struct sl_summary *s)
     if (has_sample)
         fputs("S: a sample of these collectives was recorded (SYNCLINE_NCCL_SAMPLE). Counts and "
               "lengths of time\nare scaled up to all.\n",
+              f);
+    if (has_launches)
+        fputs("Files without kernels (SYNCLINE_KINDS=collectives) give counts and sizes, and no "
+              "times.\n",
               f);
     if (has_shared)
         fputs("Kernels that several collectives share give no bandwidth.\n", f);
