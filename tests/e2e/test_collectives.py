@@ -298,6 +298,33 @@ def test_ranks_that_disagree_without_kernels(tmp_path):
     assert (problem["kind"], problem["number"]) == ("different_size", 2)
 
 
+def test_undescribed_kernels_are_explained(tmp_path):
+    """The advice fits the file: a sample and graphs have their own. A file whose graphs are described needs none."""
+    def out(*rows, **header):
+        return " ".join(run("collectives", write(tmp_path, 0, [row for one in rows for row in one], **header))[0].split())
+
+    sample = {"syncline": {"nccl_sample": 3}}
+    described, unknown, replay = alone(1, 10, 20, **by_nccl()), alone(2, 30, 40), alone(3, 50, 60)
+    told = alone(4, 70, 80, **by_nccl(number=None))
+    for rows in (replay, told):
+        rows[1]["args"]["graph id"] = 7
+    usable, edges, sampled = "without a usable description", "SYNCLINE_GRAPH_EDGES=1", "a sample of the collectives"
+    for rows, header, found in [
+            ([described, unknown], {}, [usable]),
+            ([described, unknown], sample, [sampled]),
+            ([unknown], sample, [usable]),  # NCCL described nothing
+            ([described, replay], {}, [edges]),
+            ([described, unknown, replay], sample, [edges, sampled]),
+            ([unknown, told, replay], sample, [sampled]),
+            ([told, replay], {}, [usable]),
+            ([described], sample, [])]:
+        text = out(*rows, **header)
+        assert [line for line in (usable, edges, sampled) if line in text] == [
+            line for line in (usable, edges, sampled) if line in found]
+        count = sum(rows.count(one) for one in (unknown, replay)) // max(len(found), 1)
+        assert not found or f" {count} kernel{'s' * (count > 1)} of communication ({count}0.000 us)" in text
+
+
 @pytest.mark.parametrize("args", [
     {"NCCL call": "Nonsense"}, {"NCCL call": 7}, {"Comm": "ab"}, {"Comm": "0x00000000000000zz"}, {"Comm": None},
     {"Comm ranks": 0}, {"Comm ranks": 2**40}, {"Comm ranks": None}, {"Comm rank": 2}, {"Comm rank": -1},

@@ -55,6 +55,11 @@ static uint64_t device_of(const struct sl_trace_row *row)
                : UINT8_MAX;
 }
 
+static int is_replay(const struct sl_trace_row *row)
+{
+    return row->has & SL_HAS_GRAPH && row->graph > 0;
+}
+
 /* Sets what every description of a row has. */
 static void complete(struct sl_rank_reading *r, const struct sl_trace_row *row,
                      struct sl_rank_part *part)
@@ -67,6 +72,8 @@ static void complete(struct sl_rank_reading *r, const struct sl_trace_row *row,
     part->line = put_name(r, row->source);
     part->kernels = 1;
     part->device = (uint8_t)device_of(row);
+    r->out->has_replays |= is_replay(row);
+    r->out->has_nccl |= part->is_nccl;
 }
 
 static void add_part(struct sl_rank_reading *r, const struct sl_rank_part *about,
@@ -168,6 +175,10 @@ static void take_kernel(struct sl_rank_reading *r, const struct sl_trace_row *ro
     if (sl_work_of_kernel(row->name.data, row->name.size) == SL_WORK_COMMUNICATION) {
         r->out->undescribed++;
         r->out->undescribed_ns += (uint64_t)row->dur_ns;
+        if (is_replay(row)) {
+            r->out->replays++;
+            r->out->replays_ns += (uint64_t)row->dur_ns;
+        }
         return;
     }
     at = sl_grow((void **)&r->compute, &r->computes, &r->compute_slots, sizeof(*at));

@@ -63,7 +63,10 @@ struct sl_rank_file {
     struct sl_rank_part *part;
     size_t parts;
     uint64_t undescribed, undescribed_ns; /* kernels of communication that nothing describes */
-    int is_cut;                           /* 1: only a part of the file was read */
+    uint64_t replays, replays_ns;         /* those of them in CUDA graphs */
+    int has_replays; /* 1: kernels of communication in CUDA graphs are described */
+    int has_nccl;    /* 1: a part is described only by NCCL */
+    int is_cut;      /* 1: only a part of the file was read */
 };
 
 /* A group of ranks and its description, such as "default_pg"; or a communicator, if only NCCL
