@@ -25,7 +25,7 @@ from _thread import get_ident as _get_ident
 for _name in [name for name in sys.modules if name.startswith("_syncline.")]:
     sys.modules.setdefault(__name__ + _name[len("_syncline"):], sys.modules[_name])
 
-from . import _library  # noqa: E402
+from . import _library, _say  # noqa: E402
 
 __all__ = ["collectives", "dump", "mark", "range", "start", "status", "step", "stop"]
 
@@ -200,10 +200,23 @@ def _level(number):
     return _LEVELS[number] if 0 <= number < len(_LEVELS) else str(number)
 
 
+_refused = set()
+
+
+def _refuse(level):
+    """Reports a level that does not exist, each level only once. The job goes on."""
+    got = repr(level[:40]) if isinstance(level, str) else f"a value of type {type(level).__name__}"
+    if got not in _refused:
+        _refused.add(got)
+        _say.say("warn", f"syncline.collectives() got {got}, which changes nothing: the level is "
+                         f"{', '.join(_LEVELS[:-1])} or {_LEVELS[-1]}")
+
+
 class collectives:
     """Sets what windows record about NCCL's collectives, in place of SYNCLINE_NCCL: "off",
-    "calls", "channels" or "network". A window that is open changes at once. No window is opened. The result is true if the
-    level was set. As a context manager it sets the former level at the end:
+    "calls", "channels" or "network". A window that is open changes at once. No window is opened.
+    The result is true if the level was set. Another level changes nothing, and one line says so. As
+    a context manager it sets the former level at the end:
 
         with syncline.collectives("off"):
             ...
@@ -216,7 +229,10 @@ class collectives:
         self = super().__new__(cls)
         found = None if _is_compiling() else _library.status()
         self._before = None if found is None else found.collectives
-        self._is_set = self._set(_LEVELS.index(level) if level in _LEVELS else -1)
+        is_level = isinstance(level, str) and level in _LEVELS
+        if found is not None and not is_level:
+            _refuse(level)
+        self._is_set = is_level and self._set(_LEVELS.index(level))
         return self
 
     @staticmethod

@@ -226,6 +226,17 @@ static void create_edges(struct sl_pipeline *p)
     }
 }
 
+/* NCCL launches its kernels by calls of the driver, and describes these calls. */
+static void tell_no_launches(const struct sl_config *config)
+{
+    uint32_t both = SL_KIND_COLLECTIVES | SL_CUPTI_KERNEL;
+
+    if (config->nccl != SL_NCCL_OFF && (config->kinds & (both | SL_CUPTI_DRIVER)) == both)
+        sl_log(SL_LOG_INFO, "SYNCLINE_KINDS leaves out driver: NCCL's kernels will not say which "
+                            "collective they run, because the driver calls that launch them are "
+                            "not recorded; add driver");
+}
+
 static int create_decode(struct sl_pipeline *p)
 {
     const struct sl_decode_options opt = {
@@ -288,6 +299,7 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
         goto fail_ring;
     create_details(p);
     create_edges(p);
+    tell_no_launches(opt->config);
     err = create_outputs(p);
     if (err)
         goto fail_outputs;

@@ -250,6 +250,81 @@ def test_totals_of_a_sample_are_scaled(tmp_path):
     assert "      8S    8" in out and "S: a sample of these collectives" in out
 
 
+# ---- files without kernels ----
+
+def launched(start, name="ncclAllReduce", **args):
+    """Returns a row of the track NCCL: a launch on the CPU, of 3 us."""
+    return {"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1 << 30, "ts": start, "dur": 3,
+            "args": args}
+
+
+def test_collectives_without_kernels(tmp_path):
+    """The table has counts and sizes, and no times. Launches do not align clocks: rank 1 launches 1 s later."""
+    paths = []
+    for rank in (0, 1):
+        rows = [launched(1000 * n + 10**6 * rank, **by_nccl(number=n, rank=rank)) for n in range(3)]
+        rows += [launched(5000 + 10**6 * rank, "ncclSend" if rank == 0 else "ncclRecv",
+                          **by_nccl("Send" if rank == 0 else "Recv", None, 64, rank=rank, **{"NCCL peer": 1 - rank}))]
+        # a row of channels and a row of NVTX are no launches
+        rows += [launched(10, "channel", **{"NCCL call": "AllReduce", "NCCL number": 0, "Comm": f"0x{0xab:016x}"}),
+                 launched(0, domain="NCCL", payload={"Message size [bytes]": 1000})]
+        paths.append(write(tmp_path, rank, rows, host_name=f"node{rank}"))
+    found = collectives(*paths)
+    assert {(row["call"], row["bytes_from"], row["count"], row["timed"]) for row in found["collectives"]} == {
+        ("all_reduce", 512, 3, 0), ("send", 64, 1, 0), ("recv", 64, 1, 0)}
+    for row in found["collectives"]:
+        assert not any(row[key] for key in ("kernel_ns", "exposed_ns", "waiting_ns", "transfer_ns", "algorithm_gb_per_s",
+                                            "bus_gb_per_s", "is_local", "last", "together"))
+        assert row["kernel_ns"] is row["exposed_ns"] is None
+    assert (found["matched"], found["not_recorded"], found["conflicts"], found["problems"]) == (4, 0, [], [])
+    assert [clock["offset_ns"] for clock in found["clocks"]] == [0, 0]
+    assert [group["ranks"] for group in found["groups"]] == [[0, 1]]
+    out = run("collectives", *paths)[0]
+    assert "Files without kernels" in out and "no collectives" not in out
+
+
+def test_launches_beside_kernels_do_not_count(tmp_path):
+    """The kernels say the same, with times."""
+    for order in (1, -1):
+        rows = [launched(100, **by_nccl()), *alone(1, 110, 120, **by_nccl())][::order]
+        (row,) = collectives(write(tmp_path, 0, rows, 2))["collectives"]
+        assert (row["count"], row["kernel_ns"]) == (1, 10000)
+
+
+def test_ranks_that_disagree_without_kernels(tmp_path):
+    paths = [write(tmp_path, rank, [launched(1000 * n, **by_nccl(number=n, rank=rank, size=2000 if (rank, n) == (1, 2) else
+                                                                 1000)) for n in range(3)]) for rank in (0, 1)]
+    (problem,) = collectives(*paths, status=1)["problems"]
+    assert (problem["kind"], problem["number"]) == ("different_size", 2)
+
+
+def test_undescribed_kernels_are_explained(tmp_path):
+    """The advice fits the file: a sample and graphs have their own. A file whose graphs are described needs none."""
+    def out(*rows, **header):
+        return " ".join(run("collectives", write(tmp_path, 0, [row for one in rows for row in one], **header))[0].split())
+
+    sample = {"syncline": {"nccl_sample": 3}}
+    described, unknown, replay = alone(1, 10, 20, **by_nccl()), alone(2, 30, 40), alone(3, 50, 60)
+    told = alone(4, 70, 80, **by_nccl(number=None))
+    for rows in (replay, told):
+        rows[1]["args"]["graph id"] = 7
+    usable, edges, sampled = "without a usable description", "SYNCLINE_GRAPH_EDGES=1", "a sample of the collectives"
+    for rows, header, found in [
+            ([described, unknown], {}, [usable]),
+            ([described, unknown], sample, [sampled]),
+            ([unknown], sample, [usable]),  # NCCL described nothing
+            ([described, replay], {}, [edges]),
+            ([described, unknown, replay], sample, [edges, sampled]),
+            ([unknown, told, replay], sample, [sampled]),
+            ([told, replay], {}, [usable]),
+            ([described], sample, [])]:
+        text = out(*rows, **header)
+        assert [line for line in (usable, edges, sampled) if line in text] == [
+            line for line in (usable, edges, sampled) if line in found]
+        count = sum(rows.count(one) for one in (unknown, replay)) // max(len(found), 1)
+        assert not found or f" {count} kernel{'s' * (count > 1)} of communication ({count}0.000 us)" in text
+
+
 @pytest.mark.parametrize("args", [
     {"NCCL call": "Nonsense"}, {"NCCL call": 7}, {"Comm": "ab"}, {"Comm": "0x00000000000000zz"}, {"Comm": None},
     {"Comm ranks": 0}, {"Comm ranks": 2**40}, {"Comm ranks": None}, {"Comm rank": 2}, {"Comm rank": -1},

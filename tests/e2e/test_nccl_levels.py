@@ -111,6 +111,16 @@ def test_collectives_alone(tmp_path, nccl):
                for row in rows)
 
 
+@pytest.mark.parametrize("kinds, level, is_said", [
+    ("kernel,collectives", "calls", True), ("kernel,collectives", "off", False),
+    ("kernel,driver,collectives", "calls", False), ("collectives", "calls", False)])
+def test_kernels_without_driver_calls(tmp_path, kinds, level, is_said):
+    """NCCL describes the driver calls that launch its kernels. Without them one line says what to add."""
+    run = test_nccl.go(tmp_path, "init", "all", log="info", SYNCLINE_KINDS=kinds, SYNCLINE_NCCL=level)
+    assert sum("add driver" in line for line in run.said()) == is_said
+    assert any(map(test_nccl.described, run.trace().of("kernel"))) == ("driver" in kinds)
+
+
 @pytest.mark.parametrize("nccl", ["2.28", "2.31"])
 def test_channels_can_hurt(tmp_path, nccl):
     """Before 2.31, channels need 1 GiB of /dev/shm. Otherwise they are refused. One line says what they cost."""
@@ -128,7 +138,8 @@ def test_channels_can_hurt(tmp_path, nccl):
 
 
 def test_python(tmp_path):
-    """syncline.collectives() sets the level, also for a block. It never raises an exception."""
+    """syncline.collectives() sets the level, also for a block. It never raises an exception. One line names the levels
+    if there is no such level."""
     program = tmp_path / "job.py"
     program.write_text("import ctypes\nctypes.CDLL('libcudart.so.13').cudaFree(None)\nimport syncline\n"
                        "level = lambda: syncline.status()['collectives']\n"
@@ -137,8 +148,14 @@ def test_python(tmp_path):
                        "    print(bool(asked), level())\n"
                        "    with syncline.collectives('loud') as asked:\n"
                        "        print(bool(asked), level())\n"
+                       "        for wrong in ('loud', 3, None, [], 'x' * 99): syncline.collectives(wrong)\n"
                        "print(level(), bool(syncline.collectives('off')), level(), syncline.status()['nccl'])\n")
     run = harness.run(tmp_path, sys.executable, program, sim=["--cuda", "13"], SYNCLINE_NCCL="calls",
                       PYTHONPATH=str(harness.REPO / "python_hook"))
     assert run.status == 0, run.stderr
     assert run.stdout.split() == "calls True off False off calls True off []".split()
+    lines = [line for line in run.stderr.splitlines() if "changes nothing" in line]
+    assert len(lines) == 5 and lines[0].startswith("syncline: syncline.collectives() got 'loud', which ")
+    assert all(line.endswith("the level is off, calls, channels or network") for line in lines)
+    for line, got in zip(lines, ("'loud'", "type int", "type NoneType", "type list", "'" + "x" * 40 + "'"), strict=True):
+        assert got in line

@@ -142,8 +142,10 @@ static void put_row(FILE *f, const struct sl_summary *s, const struct sl_summary
                row->bucket < 0 ? 0 : 1ull << row->bucket);
     fprintf(f,
             ", \"count\": %" PRIu64 ", \"timed\": %" PRIu64 ", \"shared\": %" PRIu64
-            ", \"sample\": %" PRIu64 ", \"kernel_ns\": %" PRIu64 ", \"exposed_ns\": %" PRIu64,
-            row->count, row->timed, row->shared, row->sample, row->kernel_ns, row->exposed_ns);
+            ", \"sample\": %" PRIu64,
+            row->count, row->timed, row->shared, row->sample);
+    put_number(f, ", \"kernel_ns\": ", sl_summary_has_kernels(row), row->kernel_ns);
+    put_number(f, ", \"exposed_ns\": ", sl_summary_has_kernels(row), row->exposed_ns);
     put_number(f, ", \"waiting_ns\": ", row->timed != 0, row->waiting_ns);
     put_number(f, ", \"transfer_ns\": ", row->timed != 0, row->transfer_ns);
     put_real(f, ", \"algorithm_gb_per_s\": ", kind != 0, algorithm);

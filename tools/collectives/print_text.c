@@ -288,17 +288,17 @@ static void put_row(FILE *f, const struct sl_summary *s, const struct sl_summary
             sl_ranks_name(s->all, row->call), size, row->count, row->sample > 1 ? 'S' : ' ',
             row->timed);
     put_bandwidth(f, s, row);
-    put_span(f, 1, row->kernel_ns);
+    put_span(f, sl_summary_has_kernels(row), row->kernel_ns);
     put_span(f, row->timed != 0, row->waiting_ns);
     put_span(f, row->timed != 0, row->transfer_ns);
-    put_span(f, 1, row->exposed_ns);
+    put_span(f, sl_summary_has_kernels(row), row->exposed_ns);
     put_last(f, s, row);
     fputs("\n", f);
 }
 
 static void put_table(FILE *f, const struct sl_summary *s)
 {
-    int has_local = 0, has_shared = 0, has_sample = 0, width[2] = {5, 4};
+    int has_local = 0, has_shared = 0, has_sample = 0, has_launches = 0, width[2] = {5, 4};
 
     if (!s->rows)
         return;
@@ -322,6 +322,7 @@ static void put_table(FILE *f, const struct sl_summary *s)
         has_local |= sl_summary_bandwidth(s, &s->row[i], &algorithm, &bus) == 2;
         has_shared |= s->row[i].shared != 0;
         has_sample |= s->row[i].sample > 1;
+        has_launches |= s->row[i].launches != 0;
     }
     fputs("\nA size is the least of its row: the next power of two is in another row. Kernels, "
           "waiting and\nexposed are sums over all ranks.\n",
@@ -334,6 +335,10 @@ static void put_table(FILE *f, const struct sl_summary *s)
     if (has_sample)
         fputs("S: a sample of these collectives was recorded (SYNCLINE_NCCL_SAMPLE). Counts and "
               "lengths of time\nare scaled up to all.\n",
+              f);
+    if (has_launches)
+        fputs("Files without kernels (SYNCLINE_KINDS=collectives) give counts and sizes, and no "
+              "times.\n",
               f);
     if (has_shared)
         fputs("Kernels that several collectives share give no bandwidth.\n", f);
@@ -414,25 +419,65 @@ static void put_problems(FILE *f, const struct sl_summary *s)
         fprintf(f, "  and %" PRIu64 " more\n", s->problems + s->more_problems - shown);
 }
 
+/* ---- kernels that nothing describes ---- */
+
+static void put_undescribed(FILE *f, uint64_t count, uint64_t ns, const char *why)
+{
+    char span[SL_FORMAT_SIZE];
+
+    if (count)
+        fprintf(f, "\n%" PRIu64 " kernel%s of communication (%s) %s.\n", count, plural(count),
+                sl_format_span(span, ns), why);
+}
+
+/* Says how many kernels are not in the table, and what to do. */
+static void put_all_undescribed(FILE *f, const struct sl_ranks *all)
+{
+    uint64_t replays = 0, sampled = 0, others = 0, replays_ns = 0, sampled_ns = 0, others_ns = 0;
+
+    for (size_t i = 0; i < all->files; i++) {
+        const struct sl_rank_file *file = &all->file[i];
+        uint64_t count = file->undescribed, ns = file->undescribed_ns;
+
+        /* If some replays are described, the job recorded what its graphs contain. */
+        if (!file->has_replays) {
+            replays += file->replays;
+            replays_ns += file->replays_ns;
+            count -= file->replays;
+            ns -= file->replays_ns;
+        }
+        if (file->header.nccl_sample > 1 && file->has_nccl) {
+            sampled += count;
+            sampled_ns += ns;
+        } else {
+            others += count;
+            others_ns += ns;
+        }
+    }
+    put_undescribed(f, replays, replays_ns,
+                    "in replays of CUDA graphs are not in the table: NCCL\n2.28 and later describe "
+                    "them to syncline with SYNCLINE_GRAPH_EDGES=1");
+    put_undescribed(f, sampled, sampled_ns,
+                    "have no description of their own: NCCL described\na sample of the collectives "
+                    "(SYNCLINE_NCCL_SAMPLE), whose rows are marked S and scaled up to all");
+    put_undescribed(f, others, others_ns,
+                    "without a usable description are not in the table:\nrecord with "
+                    "torch.profiler of PyTorch 2.2 or later, with syncline's operator recorder, "
+                    "or with\nsyncline and NCCL 2.27 or later, but not with SYNCLINE_NCCL=off or "
+                    "without driver in\nSYNCLINE_KINDS (docs/nccl.md)");
+}
+
 void sl_collectives_print_text(FILE *f, const struct sl_summary *s)
 {
-    uint64_t undescribed = 0, ns = 0;
-    char span[SL_FORMAT_SIZE];
+    int is_undescribed = 0;
 
     put_head(f, s);
     put_clocks(f, s);
     put_table(f, s);
-    for (size_t i = 0; i < s->all->files; i++) {
-        undescribed += s->all->file[i].undescribed;
-        ns += s->all->file[i].undescribed_ns;
-    }
-    if (undescribed)
-        fprintf(
-            f,
-            "\n%" PRIu64 " kernel%s of communication (%s) without a usable description are not "
-            "in the table:\nrecord with torch.profiler of PyTorch 2.2 or later, or with syncline "
-            "and its operator recorder or\nSYNCLINE_NCCL=calls.\n",
-            undescribed, plural(undescribed), sl_format_span(span, ns));
+    for (size_t i = 0; i < s->all->files; i++)
+        is_undescribed |= s->all->file[i].undescribed != 0;
+    if (is_undescribed)
+        put_all_undescribed(f, s->all);
     else if (!s->rows)
         fputs("no collectives\n", f);
     if (s->not_recorded)

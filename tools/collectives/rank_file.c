@@ -55,9 +55,29 @@ static uint64_t device_of(const struct sl_trace_row *row)
                : UINT8_MAX;
 }
 
-/* Adds a part with what every description of the kernel has. */
-static void add_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
-                     const struct sl_rank_part *about, const struct sl_rank_group *key)
+static int is_replay(const struct sl_trace_row *row)
+{
+    return row->has & SL_HAS_GRAPH && row->graph > 0;
+}
+
+/* Sets what every description of a row has. */
+static void complete(struct sl_rank_reading *r, const struct sl_trace_row *row,
+                     struct sl_rank_part *part)
+{
+    part->start_ns = row->ts_ns;
+    part->end_ns = row->ts_ns + row->dur_ns;
+    /* Until the end of the file: the correlation id. The row of the launch may come later. */
+    part->launch_ns = row->has & SL_HAS_CORRELATION ? row->correlation : 0;
+    part->kernel_ns = (uint64_t)row->dur_ns;
+    part->line = put_name(r, row->source);
+    part->kernels = 1;
+    part->device = (uint8_t)device_of(row);
+    r->out->has_replays |= is_replay(row);
+    r->out->has_nccl |= part->is_nccl;
+}
+
+static void add_part(struct sl_rank_reading *r, const struct sl_rank_part *about,
+                     const struct sl_rank_group *key)
 {
     struct sl_rank_file *out = r->out;
     int64_t group = sl_rank_groups_put(r, key);
@@ -70,15 +90,7 @@ static void add_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
         return;
     }
     *part = *about;
-    part->start_ns = row->ts_ns;
-    part->end_ns = row->ts_ns + row->dur_ns;
-    /* Until the end of the file: the correlation id. The row of the launch may come later. */
-    part->launch_ns = row->has & SL_HAS_CORRELATION ? row->correlation : 0;
-    part->kernel_ns = (uint64_t)row->dur_ns;
     part->group = (uint32_t)group;
-    part->line = put_name(r, row->source);
-    part->kernels = 1;
-    part->device = (uint8_t)device_of(row);
 }
 
 static void take_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
@@ -103,44 +115,70 @@ static void take_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
         number_of(row->seq, &part.number) == 0)
         part.numbered = SL_NUMBERED_BY_SEQ;
     sl_rank_nccl_add(row, &part);
-    add_part(r, row, &part, &group);
+    complete(r, row, &part);
+    add_part(r, &part, &group);
 }
 
-/* Returns 1 if NCCL describes the kernel. */
-static int take_nccl(struct sl_rank_reading *r, const struct sl_trace_row *row)
+/* Reads a kernel or launch that NCCL describes. Returns 1 if it does. */
+static int read_nccl(struct sl_rank_reading *r, const struct sl_trace_row *row,
+                     struct sl_rank_part *part, struct sl_rank_group *group)
 {
-    struct sl_rank_group group;
-    struct sl_rank_part part;
     const char *name;
     char text[32];
 
-    if (!row->nccl_call.size || sl_rank_nccl_read(row, &part, &group) != 0)
+    if (!row->nccl_call.size || sl_rank_nccl_read(row, part, group) != 0)
         return 0;
-    name = sl_message_name(part.type);
-    part.call = sl_intern_put(r->all->names, name, strlen(name));
+    name = sl_message_name(part->type);
+    part->call = sl_intern_put(r->all->names, name, strlen(name));
     snprintf(text, sizeof(text), "comm %.*s", (int)row->comm.size, row->comm.data);
-    group.description = row->comm_name.size ? put_name(r, row->comm_name)
-                                            : sl_intern_put(r->all->names, text, strlen(text));
-    add_part(r, row, &part, &group);
+    group->description = row->comm_name.size ? put_name(r, row->comm_name)
+                                             : sl_intern_put(r->all->names, text, strlen(text));
+    complete(r, row, part);
     return 1;
+}
+
+/* Takes a row of the track `NCCL`. The rows of its channels and messages have no `Comm ranks`. */
+static void take_nccl_launch(struct sl_rank_reading *r, const struct sl_trace_row *row)
+{
+    struct sl_rank_launch launch, *at;
+
+    if (r->kernels || !read_nccl(r, row, &launch.part, &launch.group))
+        return;
+    launch.part.is_launch = 1;
+    launch.part.kernel_ns = launch.part.kernels = 0;
+    launch.part.end_ns = launch.part.start_ns;
+    at = sl_grow((void **)&r->launched, &r->launches, &r->launched_slots, sizeof(*at));
+    if (at)
+        *at = launch;
+    else
+        r->failed = -ENOMEM;
 }
 
 static void take_kernel(struct sl_rank_reading *r, const struct sl_trace_row *row)
 {
-    struct sl_collective coll;
-    uint32_t number;
     struct sl_rank_interval *at;
+    struct sl_rank_group group;
+    struct sl_collective coll;
+    struct sl_rank_part part;
+    uint32_t number;
 
+    r->kernels++;
     number = row->collective.data ? sl_row_collectives_row(r->collectives, row) : 0;
     if (number && sl_row_collectives_get(r->collectives, number, &coll)) {
         take_part(r, row, &coll);
         return;
     }
-    if (take_nccl(r, row))
+    if (read_nccl(r, row, &part, &group)) {
+        add_part(r, &part, &group);
         return;
+    }
     if (sl_work_of_kernel(row->name.data, row->name.size) == SL_WORK_COMMUNICATION) {
         r->out->undescribed++;
         r->out->undescribed_ns += (uint64_t)row->dur_ns;
+        if (is_replay(row)) {
+            r->out->replays++;
+            r->out->replays_ns += (uint64_t)row->dur_ns;
+        }
         return;
     }
     at = sl_grow((void **)&r->compute, &r->computes, &r->compute_slots, sizeof(*at));
@@ -189,6 +227,8 @@ static void take_row(struct sl_rank_reading *r, const struct sl_trace_row *row)
         take_kernel(r, row);
     else if (sl_row_is_call(row))
         take_launch(r, row);
+    else if (row->category == SL_CAT_USER_ANNOTATION && row->nccl_call.size)
+        take_nccl_launch(r, row);
     else if (row->category == SL_CAT_USER_ANNOTATION)
         take_step(r, row);
 }
@@ -257,6 +297,8 @@ static int read_file(struct sl_rank_reading *r, const struct sl_command *command
     if (strange) {
         sl_args_complain(command, "%s is not a Kineto trace: %s", r->out->path, strange);
     } else {
+        for (size_t i = 0; i < r->launches && !r->kernels && !r->failed; i++)
+            add_part(r, &r->launched[i].part, &r->launched[i].group);
         sl_rank_groups_end(r);
         if (!r->failed)
             sl_rank_parts_end(r);
@@ -286,6 +328,7 @@ int sl_ranks_read(struct sl_ranks *all, const struct sl_command *command, const 
     free(r.group);
     free(r.compute);
     free(r.step);
+    free(r.launched);
     if (status == SL_EXIT_USAGE)
         free(out->part);
     else

@@ -22,6 +22,12 @@ struct sl_rank_step {
     uint64_t number;
 };
 
+/* A launch of NCCL's collectives, and its communicator. */
+struct sl_rank_launch {
+    struct sl_rank_part part;
+    struct sl_rank_group group;
+};
+
 /* Times are since the base of the file. */
 struct sl_rank_reading {
     struct sl_ranks *all;
@@ -35,8 +41,11 @@ struct sl_rank_reading {
     struct sl_rank_group *group;
     struct sl_rank_interval *compute; /* kernels that do not communicate */
     struct sl_rank_step *step;
+    struct sl_rank_launch *launched; /* used if the file has no kernels */
+    size_t launches, launched_slots;
     size_t groups, group_slots, part_slots, computes, compute_slots, steps, step_slots;
     uint64_t invalid; /* events that could not be read */
+    uint64_t kernels; /* kernels of all sorts */
     int failed;       /* 0 or -ENOMEM */
 };
 

@@ -2,11 +2,12 @@
  * ranks.h - reads the collectives of the traces of several ranks.
  *
  * A part is what one rank did for a collective: a kernel of communication that PyTorch or NCCL
- * describes, or several with the same sequence number. Names of all files are interned in one
- * table.
+ * describes, or several with the same sequence number. In a file without kernels it is a launch
+ * that NCCL describes (SYNCLINE_KINDS=collectives). Names of all files are interned in one table.
  *
  * Threads: one owner; helper threads read the file. Memory: 120 bytes for each part; while a file
- * is read, also 24 bytes for each kernel and up to 64 MiB for its launches.
+ * is read, also 24 bytes for each kernel, 168 for each launch of a file without kernels, and up to
+ * 64 MiB for the launches of kernels.
  */
 #ifndef SL_COLLECTIVES_RANKS_H
 #define SL_COLLECTIVES_RANKS_H
@@ -51,6 +52,8 @@ struct sl_rank_part {
     uint8_t is_loose : 1;  /* 1: numbered by step, before the first step or after the last, where
                               ranks may have recorded different calls */
     uint8_t is_nccl : 1;   /* 1: only NCCL describes the part, so it may have been sampled */
+    uint8_t is_launch : 1; /* 1: a launch, whose kernel is not recorded. `start_ns` gives the order
+                              of the launches, and the part has no other times */
 };
 
 struct sl_rank_file {
@@ -60,7 +63,10 @@ struct sl_rank_file {
     struct sl_rank_part *part;
     size_t parts;
     uint64_t undescribed, undescribed_ns; /* kernels of communication that nothing describes */
-    int is_cut;                           /* 1: only a part of the file was read */
+    uint64_t replays, replays_ns;         /* those of them in CUDA graphs */
+    int has_replays; /* 1: kernels of communication in CUDA graphs are described */
+    int has_nccl;    /* 1: a part is described only by NCCL */
+    int is_cut;      /* 1: only a part of the file was read */
 };
 
 /* A group of ranks and its description, such as "default_pg"; or a communicator, if only NCCL

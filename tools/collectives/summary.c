@@ -75,7 +75,8 @@ static void add_part(const struct sl_match *w, struct sl_summary_row *row,
     row->sample = weight > row->sample ? weight : row->sample;
     row->kernel_ns += weight * part->kernel_ns;
     row->exposed_ns += weight * part->exposed_ns;
-    if (part->is_shared || part->size == SL_MESSAGE_UNKNOWN)
+    row->launches += part->is_launch;
+    if (part->is_launch || part->is_shared || part->size == SL_MESSAGE_UNKNOWN)
         return;
     row->local_bytes += (double)part->size;
     row->local_ns += (double)(part->end_ns - part->start_ns);
@@ -199,6 +200,15 @@ static int is_whole(const struct sl_match *w, const struct sl_member *call, size
     return size > 1 && size == needed(w, call);
 }
 
+/* Returns 1 if all ranks recorded their kernels. */
+static int has_times(const struct sl_match *w, const struct sl_member *call, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (sl_match_part(w, &call[i])->is_launch)
+            return 0;
+    return 1;
+}
+
 static struct sl_call_times times_of(const struct sl_match *w, const struct sl_member *call,
                                      size_t size)
 {
@@ -292,7 +302,7 @@ static void take_call(struct sl_match *w, const struct sl_member *call, size_t s
     w->s->matched++;
     if (sl_problems_check(w, call, size, SL_PROBLEM_CALL, sl_problems_one_call) &&
         sl_problems_check(w, call, size, SL_PROBLEM_SIZE, sl_problems_one_size) &&
-        !w->s->is_bad[sl_match_part(w, call)->group]) {
+        !w->s->is_bad[sl_match_part(w, call)->group] && has_times(w, call, size)) {
         times = times_of(w, call, size);
         if (times.is_comparable && times.last_end_ns > times.last_start_ns) {
             add_timed(w, call, size, &times);
@@ -309,7 +319,7 @@ static void check_times(struct sl_match *w, const struct sl_member *call, size_t
     uint8_t *is_odd, *is_bad = &w->s->is_bad[sl_match_part(w, call)->group];
     struct sl_call_times times;
 
-    if (*is_bad || !is_whole(w, call, size) || !agrees(w, call, size))
+    if (*is_bad || !is_whole(w, call, size) || !agrees(w, call, size) || !has_times(w, call, size))
         return;
     times = times_of(w, call, size);
     if (!times.is_comparable || !times.is_impossible)
@@ -327,7 +337,7 @@ static void check_times(struct sl_match *w, const struct sl_member *call, size_t
 
 static void bound_call(struct sl_match *w, const struct sl_member *call, size_t size)
 {
-    if (is_whole(w, call, size) && agrees(w, call, size))
+    if (is_whole(w, call, size) && agrees(w, call, size) && has_times(w, call, size))
         sl_members_bound(w->s->clocks, call, size, sl_match_part(w, call)->type,
                          root_of(w, call, size));
 }

@@ -18,11 +18,12 @@
 struct sl_summary_row {
     uint32_t group, call; /* index of the group; intern id */
     uint8_t type;
-    int bucket;      /* sizes from 2^bucket, below 2^(bucket + 1); -1: 0; -2: not known */
-    uint64_t count;  /* collectives; one that several ranks recorded counts once */
-    uint64_t timed;  /* those that all ranks recorded, on comparable clocks */
-    uint64_t shared; /* those whose kernel is that of several collectives */
-    uint64_t sample; /* the largest N; 1: all were recorded */
+    int bucket;        /* sizes from 2^bucket, below 2^(bucket + 1); -1: 0; -2: not known */
+    uint64_t count;    /* collectives; one that several ranks recorded counts once */
+    uint64_t timed;    /* those that all ranks recorded, on comparable clocks */
+    uint64_t shared;   /* those whose kernel is that of several collectives */
+    uint64_t sample;   /* the largest N; 1: all were recorded */
+    uint64_t launches; /* parts without a kernel, which have no times */
     uint64_t kernel_ns, exposed_ns;
     uint64_t waiting_ns;  /* of the timed ones */
     uint64_t transfer_ns; /* of the timed ones; once for each collective */
@@ -65,6 +66,12 @@ struct sl_summary {
 /* Returns 0 or -ENOMEM. The caller frees `s`, also after an error. */
 int sl_summary_make(struct sl_summary *s, struct sl_ranks *all);
 void sl_summary_free(struct sl_summary *s);
+
+/* Returns 1 if the row has times of kernels. */
+static inline int sl_summary_has_kernels(const struct sl_summary_row *row)
+{
+    return row->kernel_ns || !row->launches;
+}
 
 /* Sets the bandwidths of a row in 10^9 bytes per second. Returns 1 if they are of the transfer, 2
  * if they are of the kernels of each rank alone, or 0 if they are not known. */

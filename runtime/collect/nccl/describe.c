@@ -82,17 +82,24 @@ static char *put_comm(char *at, uint32_t number, int is_rank_unknown)
     return is_rank_unknown ? at : PUT_I64(at, "Comm rank", comm.rank);
 }
 
+/* Returns whether the function has a root. NCCL says 0 for the root of the others. */
+static int has_root(const struct sl_nccl_event *e)
+{
+    static const char *const rooted[] = {"Broadcast", "Reduce", "Gather", "Scatter", NULL};
+
+    return sl_nccl_is_one_of(e->func, rooted) && e->root >= 0;
+}
+
 /* Writes the members about a kernel's only call, as the program made it. */
 static char *put_call(char *at, const struct sl_nccl_event *e)
 {
-    static const char *const rooted[] = {"Broadcast", "Reduce", "Gather", "Scatter", NULL};
     static const char *const messages[] = {"Send", "Recv", NULL};
 
     if (e->count || e->dtype) { /* an NVTX range has neither */
         at = PUT_U64(at, "NCCL count", e->count);
         at = put_string(SL_JSON_LITERAL(at, ",\"NCCL dtype\":"), type_of(e->dtype));
     }
-    if (sl_nccl_is_one_of(e->func, rooted) && e->root >= 0)
+    if (has_root(e))
         at = PUT_I64(at, "NCCL root", e->root);
     if (sl_nccl_is_one_of(e->func, messages) && e->root >= 0)
         at = PUT_I64(at, "NCCL peer", e->root);
@@ -108,7 +115,7 @@ size_t sl_nccl_describe_call(char *to, const struct sl_nccl_event *call)
     at = SL_JSON_LITERAL(at, "\"domain\":\"NCCL\",\"payload\":{\"NCCL communicator ID\":");
     at = sl_json_u64(at, comm.hash);
     at = PUT_U64(at, "Message size [bytes]", sl_nccl_bytes(call));
-    if (call->root >= 0)
+    if (has_root(call))
         at = PUT_I64(at, "Root", call->root);
     return (size_t)(SL_JSON_LITERAL(at, "}") - to);
 }

@@ -81,15 +81,20 @@ static struct sl_collective_text find_ranks(const struct sl_monitor_who *who,
 static struct group group_of(const struct sl_monitor_who *who,
                              const struct sl_collective_args *told)
 {
-    struct group g = {.first = -1, .start = told->group_start, .stride = told->group_stride};
+    /* PyTorch reports no stride for one rank. */
+    struct group g = {.first = -1,
+                      .start = told->group_start,
+                      .stride = told->group_size == 1 ? 1 : told->group_stride};
     struct sl_collective_text list = told->group_ranks;
 
     g.size = told->group_size;
     g.list = is_whole(told->group_ranks) ? told->group_ranks : find_ranks(who, told->group);
     if (g.list.data)
         list = g.list;
-    if (!list.data || !next_number(&list, &g.first))
+    if (!list.data || !next_number(&list, &g.first)) {
         g.first = g.start;
+        g.list.data = NULL; /* PyTorch's list is empty if the group has one rank */
+    }
     return g;
 }
 

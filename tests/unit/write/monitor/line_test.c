@@ -70,6 +70,18 @@ static void a_group_of_many_ranks_is_whole(void **state)
                            "\"group_ranks\": [1, 5, 9]"));
 }
 
+/* PyTorch reports an empty list and no stride. */
+static void a_group_of_one_rank_has_its_rank(void **state)
+{
+    const struct sl_monitor_who who = {.rank = 3};
+
+    assert_non_null(strstr(line_of(&who, ALL_REDUCE "\"Group size\":1,\"Global rank start\":3,"
+                                                    "\"Process Group Name\":\"4\","
+                                                    "\"Process Group Ranks\":\"[]\","
+                                                    "\"Process Group Description\":\"undefined\""),
+                           "\"group_ranks\": [3]"));
+}
+
 #define ALL_TO_ALL                                                                                 \
     "\"Collective name\":\"all_to_allv\",\"Call\":\"all_to_all_single\",\"dtype\":\"Half\","       \
     "\"In msg nelems\":60,\"Out msg nelems\":10,\"Group size\":3,"                                 \
@@ -147,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_has_what_is_known),
         cmocka_unit_test(a_group_of_many_ranks_is_whole),
+        cmocka_unit_test(a_group_of_one_rank_has_its_rank),
         cmocka_unit_test(an_all_to_all_is_without_the_own_part),
         cmocka_unit_test(calls_between_nodes),
         cmocka_unit_test(a_huge_group_has_no_list),
