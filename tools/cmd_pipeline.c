@@ -87,7 +87,7 @@ static int print(const struct request *r, const struct sl_pipeline_view *v)
 {
     const char *const *value = r->args->value;
     size_t conflicts = 0;
-    int status = write_file(r, value[OPT_SVG], put_svg, v);
+    int lacks_ranks = 0, status = write_file(r, value[OPT_SVG], put_svg, v);
 
     if (status == 0)
         status = write_file(r, value[OPT_HTML], sl_pipeline_print_page, v);
@@ -97,8 +97,10 @@ static int print(const struct request *r, const struct sl_pipeline_view *v)
         sl_pipeline_print_json(stdout, v);
     else
         sl_pipeline_print_text(stdout, v);
+    for (size_t i = 0; i < v->schedule->pipelines; i++)
+        lacks_ranks |= v->schedule->pipeline[i].lacks_ranks;
     sl_clocks_conflicts(v->schedule->clocks, &conflicts);
-    return conflicts || !v->schedule->lanes ? SL_EXIT_PROBLEM : SL_EXIT_OK;
+    return conflicts || lacks_ranks || !v->schedule->lanes ? SL_EXIT_PROBLEM : SL_EXIT_OK;
 }
 
 static int measure(const struct request *r, const struct sl_schedule *s,
