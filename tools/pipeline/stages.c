@@ -65,7 +65,7 @@ static size_t read_stages(const struct sl_schedule *s, const struct sl_command *
                           const char *text, struct named *named)
 {
     int is_plain = !strchr(text, ';');
-    uint32_t stage = 0, place = 0;
+    uint32_t stage = 0, place = 0, replicas = 0;
     size_t count = 0;
 
     for (const char *at = text;; at++) {
@@ -98,12 +98,22 @@ static size_t read_stages(const struct sl_schedule *s, const struct sl_command *
         }
         named[count++] = (struct named){lane, stage, place++};
         at += size;
+        if (!stage)
+            replicas = place;
+        if (*at == ',' && !is_plain)
+            continue;
+        if (place != replicas) {
+            sl_args_complain(command,
+                             "--stages %s is not valid: stage 0 has %" PRIu32 " and stage %" PRIu32
+                             " has %" PRIu32 " of the ranks, but each pipeline needs one of each "
+                             "stage",
+                             text, replicas, stage, place);
+            return 0;
+        }
         if (!*at)
             return count;
-        if (*at == ';' || is_plain) {
-            stage++;
-            place = 0;
-        }
+        stage++;
+        place = 0;
     }
 }
 
