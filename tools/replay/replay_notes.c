@@ -50,7 +50,7 @@ int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, 
     if (sl_replay_is_truncated(f))
         status = sl_args_problem(command,
                                  "%s is truncated or damaged: %s, at byte %" PRIu64
-                                 " of the uncompressed text; %s those of the part before",
+                                 " of the uncompressed text; %s from the part before",
                                  path,
                                  f->input.what[0]              ? f->input.what
                                  : f->last.kind == SL_SPAN_BAD ? f->last.why
