@@ -146,11 +146,15 @@ static int look_at_files(const struct request *r, const struct sl_job_files *fil
     struct sl_report report = {0};
     int worst = 0, status;
 
-    for (size_t i = 0; i < files->count; i++)
-        for (int k = OPT_SVG; k <= OPT_HTML; k++)
-            if (r->args->value[k] &&
-                (status = sl_output_check(r->command, files->path[i], r->args->value[k], 1)) != 0)
-                return status;
+    for (int k = OPT_SVG; k <= OPT_HTML; k++) {
+        const char *output = r->args->value[k];
+
+        status = output ? sl_output_check_folder(r->command, output) : 0;
+        for (size_t i = 0; output && i < files->count && status == 0; i++)
+            status = sl_output_check(r->command, files->path[i], output, 1);
+        if (status)
+            return status;
+    }
     if (sl_report_take_steps(&report, r->command, NULL) != 0 ||
         sl_recordings_create(&report.recordings, files->count, SL_RECORDINGS_MEMORY) != 0)
         return cannot(r);

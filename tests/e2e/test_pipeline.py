@@ -73,6 +73,12 @@ def test_the_bubble_of_known_schedules(tmp_path, name, is_apart):
     assert waiting > .5 * (only["length_ns"] - only["kernel_ns"])
 
 
+@pytest.mark.parametrize("option", ["--svg", "--html"])
+def test_an_output_in_a_folder_that_is_not_there(tmp_path, option):
+    error = one_line(run("pipeline", option, tmp_path / "no" / "x", job(tmp_path, SCHEDULES["1f1b"]()), status=2)[1])
+    assert f"there is no folder {tmp_path}/no" in error and not (tmp_path / "no").exists()
+
+
 def test_theory_comes_from_the_measured_lengths(tmp_path):
     theory = found(job(tmp_path, SCHEDULES["zb-h1"]()))["pipelines"][0]["theory"]
     assert theory["1F1B"] == {"bubble_ns": 9e6, "rate": pytest.approx(3 / 11, abs=1e-8)}
@@ -199,7 +205,7 @@ def test_stages_are_given(tmp_path):
     assert ranks == [[0, 2], [1, 3]]
     ranks = [[stage["rank"] for stage in p["stages"]] for p in found("--stages", "0,2", tmp_path)["pipelines"]]
     assert ranks == [[0, 2]]
-    for wrong in ("", "0,,1", "0;x", "0,0", "9"):
+    for wrong in ("", "0,,1", "0;x", "0,0", "9", "0,1;2", "0;1,2", "0,1,2;3"):
         one_line(run("pipeline", "--stages", wrong, tmp_path, status=2)[1])
 
 
@@ -272,6 +278,7 @@ def test_a_file_that_is_cut(tmp_path, order, keep):
     text = json.dumps({"distributedInfo": text.pop("distributedInfo"), "host_name": "node", **text})
     path.write_text(text[:int(len(text) * keep)])
     report = found(folder, status=1)
+    assert "the results are from the part before" in one_line(run("pipeline", folder, status=1)[1])
     only, = report["pipelines"]
     measured = [i for i, it in enumerate(only["iterations"]) if it["is_complete"] and it["follows"]]
     rates, _ = pipeline.bubble(measured[0], measured[-1]) if measured else ([.3] * 4, 0)
