@@ -52,8 +52,8 @@ sample_out
 echo "[3/4] Recording $ranks ranks of $steps training steps"
 job=(-m torch.distributed.run --standalone --nproc-per-node "$ranks" "$root/samples/train_ddp.py"
     --steps "$steps")
-echo "      CUDA_INJECTION64_PATH=$library SYNCLINE_OUTPUT=$out ${run[*]##*/}" \
-    "$python ${job[*]}"
+echo "     $(printf ' %q' "CUDA_INJECTION64_PATH=$library" \
+    "SYNCLINE_OUTPUT=$out" "${run[@]}" "$python" "${job[@]}")"
 CUDA_INJECTION64_PATH=$library SYNCLINE_OUTPUT=$out OMP_NUM_THREADS=1 \
     "${run[@]}" "$python" "${job[@]}" | sed 's/^/      /'
 

@@ -57,7 +57,8 @@ fi
 sample_out
 
 echo "[3/5] Recording $steps training steps"
-echo "      CUDA_INJECTION64_PATH=$library SYNCLINE_OUTPUT=$out ${job[*]##*/} --steps $steps"
+echo "     $(printf ' %q' "CUDA_INJECTION64_PATH=$library" "SYNCLINE_OUTPUT=$out" "${run[@]}" \
+    "${job[@]}" --steps "$steps")"
 CUDA_INJECTION64_PATH=$library SYNCLINE_OUTPUT=$out \
     "${run[@]}" "${job[@]}" --steps "$steps" | sed 's/^/      /'
 trace=$(find "$out" -name '*.pt.trace.json.zst' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)

@@ -12,6 +12,7 @@
 #include "augment.h"
 #include "command.h"
 #include "control/config_value.h"
+#include "convert/output.h"
 #include "critical/print.h"
 #include "read/job_files.h"
 
@@ -215,7 +216,9 @@ static int read_and_find(const struct request *r, const struct sl_job_files *fil
     if (r->overlay) {
         const struct sl_job_files one = {.path = (char *[]){(char *)path}, .count = 1};
 
-        status = sl_augment_check(r->command, &one, "overlay", r->overlay);
+        status = sl_output_check_folder(r->command, r->overlay);
+        if (status == 0)
+            status = sl_augment_check(r->command, &one, "overlay", r->overlay);
         if (status)
             return status;
     }
@@ -233,8 +236,11 @@ static int run(const struct sl_args *args)
 {
     struct request r = {.command = args->command};
     struct sl_job_files files = {0};
-    int status = take_options(&r, args), other;
+    int status, other;
 
+    if (args->operands == 0)
+        return sl_args_complain(r.command, "PATH is missing: syncline %s", r.command->usage);
+    status = take_options(&r, args);
     if (status)
         return status;
     status = sl_job_files_find(&files, args, args->value[OPT_RUN], SL_JOB_FILES_ONE_JOB);

@@ -87,7 +87,7 @@ static int print(const struct request *r, const struct sl_pipeline_view *v)
 {
     const char *const *value = r->args->value;
     size_t conflicts = 0;
-    int status = write_file(r, value[OPT_SVG], put_svg, v);
+    int lacks_ranks = 0, status = write_file(r, value[OPT_SVG], put_svg, v);
 
     if (status == 0)
         status = write_file(r, value[OPT_HTML], sl_pipeline_print_page, v);
@@ -97,8 +97,10 @@ static int print(const struct request *r, const struct sl_pipeline_view *v)
         sl_pipeline_print_json(stdout, v);
     else
         sl_pipeline_print_text(stdout, v);
+    for (size_t i = 0; i < v->schedule->pipelines; i++)
+        lacks_ranks |= v->schedule->pipeline[i].lacks_ranks;
     sl_clocks_conflicts(v->schedule->clocks, &conflicts);
-    return conflicts || !v->schedule->lanes ? SL_EXIT_PROBLEM : SL_EXIT_OK;
+    return conflicts || lacks_ranks || !v->schedule->lanes ? SL_EXIT_PROBLEM : SL_EXIT_OK;
 }
 
 static int measure(const struct request *r, const struct sl_schedule *s,
@@ -144,11 +146,15 @@ static int look_at_files(const struct request *r, const struct sl_job_files *fil
     struct sl_report report = {0};
     int worst = 0, status;
 
-    for (size_t i = 0; i < files->count; i++)
-        for (int k = OPT_SVG; k <= OPT_HTML; k++)
-            if (r->args->value[k] &&
-                (status = sl_output_check(r->command, files->path[i], r->args->value[k], 1)) != 0)
-                return status;
+    for (int k = OPT_SVG; k <= OPT_HTML; k++) {
+        const char *output = r->args->value[k];
+
+        status = output ? sl_output_check_folder(r->command, output) : 0;
+        for (size_t i = 0; output && i < files->count && status == 0; i++)
+            status = sl_output_check(r->command, files->path[i], output, 1);
+        if (status)
+            return status;
+    }
     if (sl_report_take_steps(&report, r->command, NULL) != 0 ||
         sl_recordings_create(&report.recordings, files->count, SL_RECORDINGS_MEMORY) != 0)
         return cannot(r);

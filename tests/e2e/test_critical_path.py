@@ -309,6 +309,8 @@ def test_overlay(tmp_path):
     check(tmp_path / "o.json.gz")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o.json.gz", "t.json"]
     assert "is an input" in one_line(run("critical-path", "--overlay", trace, trace, status=2)[1])
+    assert "there is no folder" in one_line(run("critical-path", "--overlay", tmp_path / "no" / "x", trace, status=2)[1])
+    assert not (tmp_path / "no").exists()
     assert "o.json.gz/x" in one_line(run("critical-path", "--overlay", tmp_path / "o.json.gz" / "x", trace, status=2)[1])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o.json.gz", "t.json"]
 

@@ -236,6 +236,26 @@ def test_collectives_and_ranks(tmp_path):
         run("diff", "--rank", "2", tmp_path / "a", tmp_path / "b", status=2)[1])
 
 
+def test_the_rank_that_others_wait_for_is_named_first(tmp_path):
+    """In B, rank 1 launches its collective later by 400 us, so rank 0 waits. The cause is not on the rank that waits."""
+    for side, late in (("a", 0), ("b", 400)):
+        for rank, start in ((0, 30), (1, 60 + late)):
+            rows = []
+            for i in range(5):
+                begin = i * (1000 + late)
+                args = {"Collective name": "allreduce", "In msg nelems": 64, "Out msg nelems": 64, "Group size": 2,
+                        "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}
+                rows += [step(1 + i, begin, 1000 + late), *launch(10 * i + 1, begin + 5, begin + 10, begin + 20),
+                         *nccl(10 * i + 2, begin + start - 5, begin + start, begin + 900 + late, **args)]
+            (tmp_path / side).mkdir(exist_ok=True)
+            (tmp_path / side / f"{rank}.trace.json").write_text(json.dumps({
+                "schemaVersion": 1, "baseTimeNanoseconds": 10**18, "traceEvents": rows,
+                "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}}))
+    screen = " ".join(run("diff", tmp_path / "a", tmp_path / "b")[0].split())
+    assert "most of all because of CPU late on rank 1 (+400 us), which makes others wait (+200 us)" in screen
+    assert "most of all because of waiting (-" in " ".join(run("diff", tmp_path / "b", tmp_path / "a")[0].split())
+
+
 def test_the_rank_that_changed_most_is_named(tmp_path):
     for side, lengths in (("a", (10, 10)), ("b", (20, 60))):
         (tmp_path / side).mkdir()

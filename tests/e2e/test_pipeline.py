@@ -73,6 +73,12 @@ def test_the_bubble_of_known_schedules(tmp_path, name, is_apart):
     assert waiting > .5 * (only["length_ns"] - only["kernel_ns"])
 
 
+@pytest.mark.parametrize("option", ["--svg", "--html"])
+def test_an_output_in_a_folder_that_is_not_there(tmp_path, option):
+    error = one_line(run("pipeline", option, tmp_path / "no" / "x", job(tmp_path, SCHEDULES["1f1b"]()), status=2)[1])
+    assert f"there is no folder {tmp_path}/no" in error and not (tmp_path / "no").exists()
+
+
 def test_theory_comes_from_the_measured_lengths(tmp_path):
     theory = found(job(tmp_path, SCHEDULES["zb-h1"]()))["pipelines"][0]["theory"]
     assert theory["1F1B"] == {"bubble_ns": 9e6, "rate": pytest.approx(3 / 11, abs=1e-8)}
@@ -199,7 +205,7 @@ def test_stages_are_given(tmp_path):
     assert ranks == [[0, 2], [1, 3]]
     ranks = [[stage["rank"] for stage in p["stages"]] for p in found("--stages", "0,2", tmp_path)["pipelines"]]
     assert ranks == [[0, 2]]
-    for wrong in ("", "0,,1", "0;x", "0,0", "9"):
+    for wrong in ("", "0,,1", "0;x", "0,0", "9", "0,1;2", "0;1,2", "0,1,2;3"):
         one_line(run("pipeline", "--stages", wrong, tmp_path, status=2)[1])
 
 
@@ -219,10 +225,8 @@ def test_cut_iterations(tmp_path, kept, complete, note):
 
 
 def test_trouble(tmp_path):
-    """A stage is missing; a stage died; there is one micro-batch; a range has no kernel; nothing is there."""
+    """A stage died; there is one micro-batch; a range has no kernel; nothing is there."""
     pipeline = SCHEDULES["1f1b"]()
-    report = found(job(tmp_path / "missing", pipeline, stages=[0, 1, 3]))
-    assert "3 of the 4 ranks of the job have a trace with phases" in report["notes"]
     folder = job(tmp_path, pipeline)
     rows = schedules.rows_of(pipeline, 2, is_kept=lambda p: p[0] < 1 or (p[0] == 1 and p[1] == "F" and p[2] < 3))
     schedules.write(folder / "rank2.pt.trace.json", rows, rank=2, world=4, host="node")
@@ -234,12 +238,59 @@ def test_trouble(tmp_path):
     assert only["micro_batches"] == 1 and only["theory"]["1F1B"]["rate"] == .5
     rows = [row for row in schedules.rows_of(pipeline, 0) if row["args"].get("correlation") not in (1, 2)]
     path = schedules.write(tmp_path / "one.json", rows, rank=0, world=4)
-    report = found(path)
+    report = found(path, status=1)  # of four ranks, three are missing
     assert sum(p["is_guessed"] for p in report["pipelines"][0]["stages"][0]["phases"]) == 1
     assert any(note.startswith("1 ranges have no kernel") for note in report["notes"])
     path.write_text('{"traceEvents": []}')
     assert found(path, status=1)["pipelines"] == []
     run("pipeline", "--svg", tmp_path / "x.svg", "--html", tmp_path / "x.html", path, status=1)
+
+
+@pytest.mark.parametrize("there, who", [([0, 1, 3], "rank 2 is missing"), ([2], "ranks 0, 1 and 3 are missing")])
+@pytest.mark.parametrize("described", [None, [0, 1, 2, 3]])
+def test_theory_needs_all_stages(tmp_path, there, who, described):
+    """With and without messages that name the ranks. If --stages names the stages, theory is theirs."""
+    pipeline = SCHEDULES["1f1b"]()
+    folder = job(tmp_path, pipeline, stages=there, described=described)
+    report = found(folder, status=1)
+    assert any(note.startswith(who.rsplit(" ", 2)[0] + " ha") for note in report["notes"])
+    for p in report["pipelines"]:
+        assert f"({who})" in p["sentence"] and set(p["theory"].values()) == {None}
+    assert "in theory              not known" in run("pipeline", folder, status=1)[0]
+    only, = found("--stages", ",".join(map(str, there)), folder)["pipelines"]
+    assert only["theory"]["1F1B"] and "missing" not in only["sentence"]
+
+
+@pytest.mark.parametrize("order", ["by time", "by kind"])
+@pytest.mark.parametrize("keep", [.2, .5, .9])
+def test_a_file_that_is_cut(tmp_path, order, keep):
+    """The stage counts only in iterations that its file has whole, or not at all. Files may have all ranges before
+    the first launch."""
+    pipeline = SCHEDULES["1f1b"]()
+    folder = job(tmp_path, pipeline, messages=False)
+    path = folder / "rank2.pt.trace.json"
+    if order == "by kind":
+        rows = schedules.rows_of(pipeline, 2, messages=False)
+        kinds = ["user_annotation", "kernel", "cuda_runtime"]
+        rows.sort(key=lambda row: (kinds.index(row["cat"]), row["ts"]))
+        schedules.write(path, rows, rank=2, world=4, host="node")
+    text = json.loads(path.read_text())
+    text = json.dumps({"distributedInfo": text.pop("distributedInfo"), "host_name": "node", **text})
+    path.write_text(text[:int(len(text) * keep)])
+    report = found(folder, status=1)
+    assert "the results are from the part before" in one_line(run("pipeline", folder, status=1)[1])
+    only, = report["pipelines"]
+    measured = [i for i, it in enumerate(only["iterations"]) if it["is_complete"] and it["follows"]]
+    rates, _ = pipeline.bubble(measured[0], measured[-1]) if measured else ([.3] * 4, 0)
+    counted = [stage for stage in only["stages"] if stage["length_ns"]]
+    assert [stage["stage"] for stage in counted] in ([0, 1, 2, 3], [0, 1, 3])
+    for stage in counted:
+        assert stage["bubble_by_span"] == pytest.approx(rates[stage["stage"]], abs=1e-6 if measured else .1)
+    assert only["bubble_by_span"] == pytest.approx(
+        sum(stage["bubble_by_span"] for stage in counted) / len(counted), abs=1e-6)
+    assert only["theory"]["1F1B"]["rate"] == pytest.approx(3 / 11)
+    is_left_out = any(note.startswith("rank 2 (node) is left out") for note in report["notes"])
+    assert is_left_out == ("(stage 2 is left out)" in only["sentence"]) == (len(counted) == 3)
 
 
 def test_backward_on_autograds_thread(tmp_path):

@@ -456,7 +456,7 @@ def test_a_cut_file_is_reported_up_to_the_cut(tmp_path):
     path.write_bytes(text[:len(text) * 2 // 3])
     out, error = run("report", path, status=1)
     assert "% of a step" in out or "nothing to report" in out
-    assert "the report is" in error
+    assert "the results are" in error
 
 
 def job_traces(folder, job, run_id, start_ns):

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import resource
 import struct
 import subprocess
@@ -393,6 +394,7 @@ def test_wrong_usage(tmp_path):
     assert "1 to 9" in one_line(
         run("convert", "x", "--to", "kineto-gz", "-l", "12", "-o", "y", status=2)[1])
     assert "-o FILE or --out-dir FOLDER is missing" in one_line(run("convert", "x", "--to", "kineto", status=2)[1])
+    assert "PATH is missing: syncline critical-path PATH" in one_line(run("critical-path", status=2)[1])
     assert "2 traces" in one_line(run("convert", "x", "y", "--to", "kineto", "-o", "z", status=2)[1])
     assert "at least one" in one_line(run("check", status=2)[1])
     run(status=2)
@@ -561,3 +563,9 @@ def test_doctor_names_limits_and_other_tools(tmp_path):
     under_run = subprocess.run([harness.SIMGPU, "--build", harness.BUILD, TOOL, "run", TOOL, "doctor", "-q"],
                                capture_output=True, text=True, check=False, cwd=tmp_path)
     assert "NVTX" not in under_run.stdout and "profilers" not in under_run.stdout, under_run.stdout
+
+
+def test_the_options_of_the_simulated_gpu_stand_apart():
+    """A long value does not run into the text behind it."""
+    done = subprocess.run([harness.SIMGPU, "--help"], capture_output=True, text=True, check=True)
+    assert re.search(r"--nccl \S+\|2\.28-fork +which NCCL version", done.stdout)

@@ -38,6 +38,8 @@ def test_ddp(tmp_path):
                           capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 steps on 2 ranks" in done.stdout
+    # The command can be run as it is printed.
+    assert re.search(r"^ +CUDA_INJECTION64_PATH=/.*/tests/simgpu/run --devices 2 /.*python", done.stdout, re.MULTILINE)
     table = done.stdout.split("[4/4]")[1]
     assert "2 files of ranks 0,1; the job has 2 ranks" in table
     rows = [line.split() for line in table.splitlines() if line.startswith("default_pg 0,1 all_reduce")]

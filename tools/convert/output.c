@@ -34,15 +34,31 @@ int sl_output_check(const struct sl_command *command, const char *input, const c
     return 0;
 }
 
-static int open_folder(struct sl_folder *f, const char *path)
+static void folder_of(char folder[PATH_MAX], const char *path)
 {
     const char *slash = strrchr(path, '/');
+
+    /* "/x" is in "/", and "x" in "." */
+    snprintf(folder, PATH_MAX, "%.*s", slash > path ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
+int sl_output_check_folder(const struct sl_command *command, const char *output)
+{
+    char folder[PATH_MAX];
+    struct stat st;
+
+    folder_of(folder, output);
+    if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
+        return 0;
+    return sl_args_complain(command, "cannot write %s: there is no folder %s", output, folder);
+}
+
+static int open_folder(struct sl_folder *f, const char *path)
+{
     char folder[PATH_MAX];
     int rc;
 
-    /* "/x" is in "/", and "x" in "." */
-    snprintf(folder, sizeof(folder), "%.*s", slash > path ? (int)(slash - path) : 1,
-             slash ? path : ".");
+    folder_of(folder, path);
     rc = sl_folder_open(f, folder, 0600);
     if (!rc && access(folder, W_OK | X_OK) != 0)
         rc = -errno; /* otherwise only the first write would fail */

@@ -28,6 +28,11 @@ struct sl_output {
 int sl_output_check(const struct sl_command *command, const char *input, const char *output,
                     int force);
 
+/* Checks that the folder of `output` exists. sl_output_open() makes folders that are missing, which
+ * is wrong where the user names a single file. Returns 0, or an exit status after a line on stderr.
+ */
+int sl_output_check_folder(const struct sl_command *command, const char *output);
+
 /* 0 or -errno. */
 int sl_output_open(struct sl_output *o, const char *output, enum sl_compression compression,
                    int level);

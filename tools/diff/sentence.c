@@ -133,18 +133,52 @@ static const char *thing(const struct sl_diff_row *row)
     }
 }
 
+/* Finds the rank whose own time grew most, if another one waited about that much longer. A rank
+ * that waits shows what is wrong, and not why. Returns NULL if there is none; else sets `part`. */
+static const struct sl_diff_rank *late_rank(const struct sl_diff *d, enum sl_part *part)
+{
+    const struct sl_diff_rank *late = NULL;
+
+    for (size_t i = 0; i < d->ranks; i++)
+        for (int k = 0; k < SL_PART_COUNT; k++) {
+            const struct sl_diff_change *own = &d->rank[i].part[k];
+
+            if (d->rank[i].rank < 0 || k == SL_PART_WAITING || k == SL_PART_TRANSFER ||
+                !own->is_change || own->change_ns <= (late ? late->part[*part].change_ns : 0))
+                continue;
+            late = &d->rank[i];
+            *part = (enum sl_part)k;
+        }
+    for (size_t i = 0; late && i < d->ranks; i++) {
+        const double waiting_ns = d->rank[i].part[SL_PART_WAITING].change_ns;
+
+        if (&d->rank[i] != late && waiting_ns >= late->part[*part].change_ns / 2 &&
+            waiting_ns <= late->part[*part].change_ns * 2)
+            return late;
+    }
+    return NULL;
+}
+
 static void put_reason(FILE *f, const struct sl_diff *d)
 {
     const double sign = d->mean.step.change_ns < 0 ? -1 : 1;
     enum sl_part part = largest_part(d, sign);
     const struct sl_diff_row *row = largest_row(d, part, sign);
     char time[SL_FORMAT_SIZE], name[NAME_WIDTH + 1], where[SL_DIFF_WHERE];
+    const struct sl_diff_rank *late = NULL;
+    enum sl_part own = part;
     const char *text;
 
     if (sign * d->mean.part[part].change_ns < 0.5)
         return;
-    fprintf(f, ", most of all because of %s (%s", sl_screen_part(part),
-            sl_diff_signed(time, d->mean.part[part].change_ns));
+    if (part == SL_PART_WAITING && sign > 0)
+        late = late_rank(d, &own);
+    own = late ? own : part;
+    fprintf(f, ", most of all because of %s", sl_screen_part(own));
+    if (late)
+        fprintf(f, " on rank %" PRId64 " (%s), which makes others wait", late->rank,
+                sl_diff_signed(time, late->part[own].change_ns));
+    fprintf(f, " (%s", sl_diff_signed(time, d->mean.part[part].change_ns));
     if (row) {
         enum sl_diff_verdict verdict = sl_diff_row_verdict(row);
 

@@ -273,7 +273,7 @@ static void set_theory(struct sl_bubble *b, const struct sl_pipeline *p)
     if (b->all.of[SL_PHASE_F].count)
         w = (double)b->all.of[SL_PHASE_W].span_ns / (double)b->all.of[SL_PHASE_F].count;
     work = p->mbs * chunks * (f + back + w);
-    if (work <= 0)
+    if (work <= 0 || p->lacks_ranks)
         return;
     b->theory[SL_THEORY_1F1B].is_known = 1;
     b->theory[SL_THEORY_1F1B].bubble_ns = others * chunks * (f + back + w);
@@ -302,8 +302,12 @@ int sl_bubble_make(struct sl_bubble *out, const struct sl_schedule *s, const str
         out->has_follower |= p->iteration[i].is_complete && p->iteration[i].follows;
     for (size_t i = 0; i < p->iterations; i++)
         out->measured += (size_t)sl_bubble_has(out, p, i);
-    for (size_t i = 0; i < p->stages && rc == 0; i++)
+    for (size_t i = 0; i < p->stages && rc == 0; i++) {
+        if (s->lane[p->lane[i]].is_left_out)
+            continue;
         rc = measure_stage(out, s, p, i);
+        out->stages++;
+    }
     add_up(out, p);
     set_theory(out, p);
     return rc;

@@ -42,6 +42,7 @@ enum sl_theory {
 struct sl_bubble {
     struct sl_stage_bubble *stage;
     struct sl_stage_bubble all; /* sums over the stages; the length too */
+    size_t stages;              /* that are measured: all but those that are left out */
     size_t measured;            /* iterations */
     int has_follower;           /* 1: a complete iteration begins where another one ends; others,
                                    whose begin is less sure, are not measured */

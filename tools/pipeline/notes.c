@@ -12,7 +12,9 @@
 #include "print/format.h"
 #include "report/screen.h"
 
-#define SENTENCE 512
+#define SENTENCE     512
+#define MISSING      8 /* ranks that are named */
+#define MISSING_SIZE 256
 
 const struct sl_lane *sl_pipeline_lane(const struct sl_pipeline_view *v, size_t pipeline,
                                        size_t stage)
@@ -133,26 +135,86 @@ size_t sl_pipeline_loose(const struct sl_phase_names *n, uint32_t *name, size_t 
     return all ? take_largest(all, named, name, most) : 0;
 }
 
+/* ---- ranks that are missing ---- */
+
+static int has_lane(const struct sl_schedule *s, int64_t rank)
+{
+    for (size_t i = 0; i < s->lanes; i++)
+        if (s->lane[i].rank == rank)
+            return 1;
+    return 0;
+}
+
+/* Writes the first ranks of the job that have no phases, such as "ranks 2, 5 and more". Returns
+ * their number. */
+static size_t missing_text(char *to, size_t size, const struct sl_schedule *s)
+{
+    int64_t rank[MISSING];
+    size_t count = 0;
+    int at;
+
+    /* Ranks that are not named may be any. */
+    if (s->lanes && s->lane[0].rank >= 0 && s->world > s->ranks)
+        for (int64_t i = 0; count < MISSING && (uint64_t)i < s->world; i++)
+            if (!has_lane(s, i))
+                rank[count++] = i;
+    if (!count) {
+        snprintf(to, size, "a rank");
+        return 1;
+    }
+    at = snprintf(to, size, "rank%s %" PRId64, count > 1 ? "s" : "", rank[0]);
+    for (size_t i = 1; i < count; i++)
+        at += snprintf(to + at, size - (size_t)at, "%s %" PRId64,
+                       i + 1 == count && s->world - s->ranks == count ? " and" : ",", rank[i]);
+    if (s->world - s->ranks > count)
+        snprintf(to + at, size - (size_t)at, " and %" PRIu64 " more", s->world - s->ranks - count);
+    return s->world - s->ranks;
+}
+
+/* Writes what the measured stages lack, such as " (rank 2 is missing)". */
+static void put_lack(char *to, size_t size, const struct sl_pipeline_view *v, size_t pipeline)
+{
+    const struct sl_pipeline *p = &v->schedule->pipeline[pipeline];
+    const size_t left_out = p->stages - v->bubble[pipeline].stages;
+    char missing[MISSING_SIZE], without[48] = "";
+    size_t count;
+
+    *to = '\0';
+    for (size_t i = 0; left_out == 1 && i < p->stages; i++)
+        if (sl_pipeline_lane(v, pipeline, i)->is_left_out)
+            snprintf(without, sizeof(without), "stage %zu is left out", i);
+    if (left_out > 1)
+        snprintf(without, sizeof(without), "%zu are left out", left_out);
+    if (p->lacks_ranks) {
+        count = missing_text(missing, sizeof(missing), v->schedule);
+        snprintf(to, size, " (%s%s%s %s missing)", without, left_out ? ", " : "", missing,
+                 count > 1 ? "are" : "is");
+    } else if (left_out) {
+        snprintf(to, size, " (%s)", without);
+    }
+}
+
 /* ---- sentences ---- */
 
 char *sl_pipeline_sentence(char *to, size_t size, const struct sl_pipeline_view *v, size_t pipeline)
 {
     const struct sl_pipeline *p = &v->schedule->pipeline[pipeline];
     const struct sl_bubble *b = &v->bubble[pipeline];
-    char length[SL_FORMAT_SIZE], chunks[48] = "";
-    uint64_t times = (uint64_t)b->measured * p->stages;
+    char length[SL_FORMAT_SIZE], chunks[48] = "", lack[MISSING_SIZE + 64];
+    uint64_t times = (uint64_t)b->measured * b->stages;
 
+    put_lack(lack, sizeof(lack), v, pipeline);
     if (p->chunks > 1)
         snprintf(chunks, sizeof(chunks), " of %" PRIu32 " chunks", p->chunks);
     if (!b->all.length_ns || !times)
-        snprintf(to, size, "%zu stage%s: no iteration has GPU work in phases", p->stages,
-                 p->stages == 1 ? "" : "s");
+        snprintf(to, size, "%zu stage%s%s: no iteration has GPU work in phases", p->stages,
+                 p->stages == 1 ? "" : "s", lack);
     else
         snprintf(to, size,
-                 "%zu stage%s, %" PRIu32 " micro-batch%s%s, %zu iteration%s of %s: the bubble is "
+                 "%zu stage%s%s, %" PRIu32 " micro-batch%s%s, %zu iteration%s of %s: the bubble is "
                  "%.1f %%",
-                 p->stages, p->stages == 1 ? "" : "s", p->mbs, p->mbs == 1 ? "" : "es", chunks,
-                 b->measured, b->measured == 1 ? "" : "s",
+                 p->stages, p->stages == 1 ? "" : "s", lack, p->mbs, p->mbs == 1 ? "" : "es",
+                 chunks, b->measured, b->measured == 1 ? "" : "s",
                  sl_format_about(length, b->all.length_ns / times),
                  100 * sl_bubble_rate(b->all.span_ns, b->all.length_ns));
     return to;
@@ -165,7 +227,7 @@ struct out {
     char text[SENTENCE];
 };
 
-/* Says which ranks have fewer iterations than others. */
+/* Says which ranks have no iteration that is measured, or fewer than others. */
 static void note_ends(struct out *o, const struct sl_pipeline *p)
 {
     for (size_t i = 0; i < p->stages; i++) {
@@ -173,6 +235,14 @@ static void note_ends(struct out *o, const struct sl_pipeline *p)
         char who[128];
         size_t has = 0;
 
+        if (lane->is_left_out) {
+            snprintf(o->text, sizeof(o->text),
+                     "%s is left out of all sums: its file is truncated, and no iteration is whole "
+                     "before the cut",
+                     sl_pipeline_lane_text(who, sizeof(who), o->v, lane));
+            o->take(o->user, o->text);
+            continue;
+        }
         for (size_t k = 0; k < p->iterations; k++)
             has += sl_schedule_of(o->v->schedule, p, k, i) != NULL;
         if (has == p->iterations)
@@ -209,7 +279,7 @@ static void note_pipeline(struct out *o, size_t at)
 {
     const struct sl_pipeline *p = &o->v->schedule->pipeline[at];
 
-    if (o->v->bubble[at].is_partial && p->iterations)
+    if (o->v->bubble[at].is_partial && p->iterations && o->v->bubble[at].stages)
         o->take(o->user, "no iteration is complete on all stages, so the part that was recorded is "
                          "measured");
     else if (p->completes < p->iterations) {
@@ -223,7 +293,11 @@ static void note_pipeline(struct out *o, size_t at)
         o->take(o->user, "ranks have different numbers of iterations, and nothing numbers them: "
                          "they are matched from the first on");
     note_clocks(o, p);
-    if (p->stages == 1)
+    if (p->lacks_ranks)
+        o->take(o->user, "stages may be missing, so theory is not known and the bubble is that of "
+                         "the stages that are there: name the traces of all ranks, or the ranks of "
+                         "each stage with --stages");
+    else if (p->stages == 1)
         o->take(o->user, "the pipeline has one stage: other ranks have no trace, or they send "
                          "nothing to it; --stages names the ranks of each stage");
 }
@@ -258,24 +332,18 @@ void sl_pipeline_notes(const struct sl_pipeline_view *v,
 {
     struct out o = {.v = v, .take = take, .user = user};
     const struct sl_schedule *s = v->schedule;
-    const struct sl_recordings *all = &s->report->recordings;
-    uint64_t world = 0;
-    size_t named = 0;
+    char missing[MISSING_SIZE];
 
-    for (size_t i = 0; i < all->count; i++) {
-        const struct sl_header *h = &all->of[i].header;
-
-        if (h->has_world_size && h->world_size > 0 && (uint64_t)h->world_size > world)
-            world = (uint64_t)h->world_size;
-    }
-    for (size_t i = 0; i < s->lanes; i++)
-        named += !i || s->lane[i].rank != s->lane[i - 1].rank;
     if (!s->lanes)
         take(user, "no range matches a pattern, so no phase is known: give patterns with "
                    "--patterns");
-    else if (world > named) {
+    else if (s->world > s->ranks) {
+        const size_t count = missing_text(missing, sizeof(missing), s);
+
         snprintf(o.text, sizeof(o.text),
-                 "%zu of the %" PRIu64 " ranks of the job have a trace with phases", named, world);
+                 "%s %s no trace with phases: %zu of the %" PRIu64 " ranks of the job %s one",
+                 missing, count > 1 ? "have" : "has", s->ranks, s->world,
+                 s->ranks == 1 ? "has" : "have");
         take(user, o.text);
     }
     if (s->order == SL_STAGES_RANK && s->lanes > 1)

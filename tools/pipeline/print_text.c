@@ -31,9 +31,9 @@ static void put_rate(FILE *f, const char *name, double rate, double bubble_ns)
     fprintf(f, "  %-22s %5.1f %%  %9s\n", name, 100 * rate, about(span, bubble_ns));
 }
 
-static void put_rates(FILE *f, const struct sl_bubble *b, size_t stages)
+static void put_rates(FILE *f, const struct sl_bubble *b, int lacks_ranks)
 {
-    double times = (double)b->measured * (double)stages;
+    double times = (double)b->measured * (double)b->stages;
 
     fputs("\n  bubble                  rate      in an iteration\n", f);
     put_rate(f, "measured, by span", sl_bubble_rate(b->all.span_ns, b->all.length_ns),
@@ -48,6 +48,8 @@ static void put_rates(FILE *f, const struct sl_bubble *b, size_t stages)
         snprintf(name, sizeof(name), "in theory, %s", sl_theory_name((enum sl_theory)i));
         put_rate(f, name, b->theory[i].rate, b->theory[i].bubble_ns);
     }
+    if (lacks_ranks)
+        fprintf(f, "  %-22s not known: it needs all stages\n", "in theory");
 }
 
 /* ---- stages ---- */
@@ -88,9 +90,9 @@ static void put_stages(FILE *f, const struct sl_pipeline_view *v, size_t pipelin
         fprintf(f, "  (%zu more stages)\n", p->stages - STAGES);
 }
 
-static void put_causes(FILE *f, const struct sl_bubble *b, size_t stages)
+static void put_causes(FILE *f, const struct sl_bubble *b)
 {
-    uint64_t bubble_ns = b->all.length_ns - b->all.kernel_ns, times = b->measured * stages;
+    uint64_t bubble_ns = b->all.length_ns - b->all.kernel_ns, times = b->measured * b->stages;
     int done[SL_PART_COUNT] = {0};
     char span[SL_FORMAT_SIZE];
 
@@ -229,9 +231,9 @@ void sl_pipeline_print_text(FILE *f, const struct sl_pipeline_view *v)
             fprintf(f, "pipeline %zu: ", i);
         fprintf(f, "%s\n", sl_pipeline_sentence(sentence, sizeof(sentence), v, i));
         if (v->bubble[i].all.length_ns)
-            put_rates(f, &v->bubble[i], p->stages);
+            put_rates(f, &v->bubble[i], p->lacks_ranks);
         put_stages(f, v, i);
-        put_causes(f, &v->bubble[i], p->stages);
+        put_causes(f, &v->bubble[i]);
     }
     put_clocks(f, v);
     put_loose(f, v->names);

@@ -307,12 +307,44 @@ static void take_phase(struct division *d, struct sl_lane_phase *at, int64_t ran
     d->last = p->id.kind;
 }
 
+/* Calls, ranges and kernels are in different parts of a file, so a truncated one may have the
+ * ranges of an iteration without its kernels. If the phase after an iteration has kernels, all
+ * those of the iteration are there. */
+static int is_before_cut(const struct sl_schedule *s, const struct sl_lane *lane,
+                         const struct sl_lane_iteration *it)
+{
+    if (!s->report->recordings.of[it->recording].is_truncated)
+        return 1;
+    for (size_t i = it->first; i < lane->phases; i++) {
+        const struct sl_lane_phase *phase = &lane->phase[i];
+
+        if (phase->recording != it->recording)
+            return 0;
+        if (phase->phase->id.kind >= SL_PHASE_COMPUTES)
+            continue;
+        if (!phase->phase->kernels)
+            return 0;
+        if (i >= it->end)
+            return 1;
+    }
+    return 0;
+}
+
+static int is_truncated(const struct sl_schedule *s, const struct sl_lane *lane)
+{
+    int any = 0;
+
+    for (uint32_t r = lane->first; r < lane->last; r++)
+        any |= s->report->recordings.of[r].is_truncated;
+    return any;
+}
+
 /* An iteration is complete if it has as many phases of each kind as any has. A single one must have
  * as many B as F. Numbers that do not grow are no numbers of iterations. */
-static void judge(struct sl_lane *lane)
+static void judge(const struct sl_schedule *s, struct sl_lane *lane)
 {
     uint32_t most[SL_PHASE_COMPUTES] = {0};
-    int grows = 1;
+    int grows = 1, any = 0;
 
     for (size_t i = 0; i < lane->iterations; i++) {
         for (int k = 0; k < SL_PHASE_COMPUTES; k++)
@@ -328,9 +360,12 @@ static void judge(struct sl_lane *lane)
         for (int k = 0; k < SL_PHASE_COMPUTES; k++)
             it->is_complete &= it->count[k] == most[k] || (k == SL_PHASE_OPTIMIZER && it->count[k]);
         it->is_complete &= !most[SL_PHASE_B] || most[SL_PHASE_B] == most[SL_PHASE_F];
+        it->is_complete = it->is_complete && is_before_cut(s, lane, it);
+        any |= it->is_complete;
         if (!grows)
             it->number = -1;
     }
+    lane->is_left_out = !any && is_truncated(s, lane);
 }
 
 static int divide_lane(struct sl_schedule *s, struct sl_lane *lane)
@@ -344,7 +379,7 @@ static int divide_lane(struct sl_schedule *s, struct sl_lane *lane)
             return -ENOMEM;
         take_phase(&d, &lane->phase[i], range);
     }
-    judge(lane);
+    judge(s, lane);
     return 0;
 }
 

@@ -8,7 +8,9 @@
  * An iteration of a lane ends with the optimizer. Without one, it is a range `iteration`, else it
  * begins with the F of micro-batch 0. Iterations of the lanes of a pipeline are matched by number
  * (a range `iteration`, or torch.profiler's step), else by time if the lanes share a clock, else by
- * order. An iteration of the pipeline is complete if each lane has all its F, B and W in it.
+ * order. An iteration of the pipeline is complete if each lane has all its F, B and W in it. In a
+ * truncated file, each of them and the phase after them must also have kernels. A lane of such a
+ * file without a complete iteration is left out.
  *
  * Threads: one owner. Memory: phases.h, 24 bytes for each phase, and 64 for each iteration of a
  * lane.
@@ -46,6 +48,7 @@ struct sl_lane {
     uint32_t first, last; /* its recordings, in the report: [first, last) */
     uint8_t device;
     uint32_t pipeline, stage;
+    int is_left_out; /* 1: a file of it is truncated, and no iteration of it is complete */
     struct sl_lane_phase *phase; /* by recording and start on the CPU */
     struct sl_lane_iteration *iteration;
     size_t phases, iterations, iteration_slots;
@@ -67,6 +70,7 @@ struct sl_pipeline {
     uint32_t mbs, chunks; /* the most in an iteration */
     int is_v;             /* 1: odd chunks go from the last stage to the first (V schedules) */
     int is_comparable;    /* 0: the clocks of the lanes are not aligned to each other */
+    int lacks_ranks;      /* 1: ranks of the job have no phases, and may be stages of it */
     int is_by_order;      /* 1: iterations were matched by order, although lanes differ in number */
 };
 
@@ -86,6 +90,8 @@ struct sl_schedule {
     size_t lanes, lane_slots, pipelines, pipeline_slots;
     enum sl_stage_order order;
     uint64_t guessed; /* phases without kernels */
+    uint64_t world;   /* ranks of the job; 0: not known */
+    size_t ranks;     /* that have phases */
 };
 
 /* Finds lanes, pipelines and iterations, and aligns clocks. `stages`: the value of --stages, or

@@ -65,7 +65,7 @@ static size_t read_stages(const struct sl_schedule *s, const struct sl_command *
                           const char *text, struct named *named)
 {
     int is_plain = !strchr(text, ';');
-    uint32_t stage = 0, place = 0;
+    uint32_t stage = 0, place = 0, replicas = 0;
     size_t count = 0;
 
     for (const char *at = text;; at++) {
@@ -98,12 +98,22 @@ static size_t read_stages(const struct sl_schedule *s, const struct sl_command *
         }
         named[count++] = (struct named){lane, stage, place++};
         at += size;
+        if (!stage)
+            replicas = place;
+        if (*at == ',' && !is_plain)
+            continue;
+        if (place != replicas) {
+            sl_args_complain(command,
+                             "--stages %s is not valid: stage 0 has %" PRIu32 " and stage %" PRIu32
+                             " has %" PRIu32 " of the ranks, but each pipeline needs one of each "
+                             "stage",
+                             text, replicas, stage, place);
+            return 0;
+        }
         if (!*at)
             return count;
-        if (*at == ';' || is_plain) {
-            stage++;
-            place = 0;
-        }
+        stage++;
+        place = 0;
     }
 }
 
@@ -181,15 +191,16 @@ static const char *host_of(const struct sl_schedule *s, const struct sl_lane *la
     return s->report->recordings.of[lane->first].header.host;
 }
 
-/* Returns 1 if the first F of the lanes can be compared: they are of one host. If no file names its
+/* Returns 1 if the first F of the lanes can be compared: they are of one host, and none is a guess,
+ * as that of a truncated file may be. If no file names its
  * host, the ranks say more, where they are known. */
-static int is_one_host(const struct sl_schedule *s)
+static int has_first_f(const struct sl_schedule *s)
 {
     int has_ranks = 1;
 
     for (size_t i = 0; i < s->lanes; i++) {
         has_ranks &= s->lane[i].rank >= 0;
-        if (strcmp(host_of(s, &s->lane[i]), host_of(s, &s->lane[0])) != 0)
+        if (s->lane[i].is_left_out || strcmp(host_of(s, &s->lane[i]), host_of(s, &s->lane[0])) != 0)
             return 0;
     }
     return *host_of(s, &s->lane[0]) || !has_ranks;
@@ -237,7 +248,7 @@ static int take_pipelines(struct sl_schedule *s)
         }
     } else if (s->lanes) {
         p = add_pipeline(s);
-        s->order = is_one_host(s) ? SL_STAGES_FIRST_F : SL_STAGES_RANK;
+        s->order = has_first_f(s) ? SL_STAGES_FIRST_F : SL_STAGES_RANK;
         if (!p)
             rc = -ENOMEM;
         else if (s->order == SL_STAGES_FIRST_F)
@@ -284,6 +295,19 @@ static int is_v(const struct sl_schedule *s, const struct sl_pipeline *p)
     return place[0] >= 0 && place[1] >= 0 && place[1] < place[0];
 }
 
+static int sends_to_strangers(const struct sl_schedule *s, const struct sl_pipeline *p)
+{
+    for (size_t i = 0; i < p->stages; i++)
+        for (uint32_t k = s->lane[p->lane[i]].first; k < s->lane[p->lane[i]].last; k++) {
+            const struct sl_recording *r = &s->report->recordings.of[k];
+
+            for (size_t n = 0; n < r->pairs; n++)
+                if (r->pair[n].peer >= 0 && lane_of_rank(s, r->pair[n].peer) == SL_LANE_NONE)
+                    return 1;
+        }
+    return 0;
+}
+
 /* Finds the numbers of micro-batches and chunks. */
 static void measure(const struct sl_schedule *s, struct sl_pipeline *p)
 {
@@ -307,12 +331,38 @@ static void measure(const struct sl_schedule *s, struct sl_pipeline *p)
     p->is_v = is_v(s, p);
 }
 
+static void count_ranks(struct sl_schedule *s)
+{
+    for (size_t i = 0; i < s->report->recordings.count; i++) {
+        const struct sl_header *h = &s->report->recordings.of[i].header;
+
+        if (h->has_world_size && h->world_size > 0 && (uint64_t)h->world_size > s->world)
+            s->world = (uint64_t)h->world_size;
+    }
+    for (size_t i = 0; i < s->lanes; i++)
+        s->ranks += !i || s->lane[i].rank != s->lane[i - 1].rank;
+}
+
+/* Returns 1 if a rank without phases may be a stage of the pipeline. The ranks to which its ranks
+ * send tell, if any do. */
+static int lacks_ranks(const struct sl_schedule *s, const struct sl_pipeline *p)
+{
+    if (s->order == SL_STAGES_GIVEN)
+        return 0;
+    if (s->order == SL_STAGES_PAIRS && p->stages > 1)
+        return sends_to_strangers(s, p);
+    return s->world > s->ranks || sends_to_strangers(s, p);
+}
+
 int sl_stages_make(struct sl_schedule *s, const struct sl_command *command, const char *stages)
 {
     int rc = stages ? take_stages(s, command, stages) : take_pipelines(s);
 
-    for (size_t i = 0; i < s->pipelines && rc == 0; i++)
+    count_ranks(s);
+    for (size_t i = 0; i < s->pipelines && rc == 0; i++) {
         measure(s, &s->pipeline[i]);
+        s->pipeline[i].lacks_ranks = lacks_ranks(s, &s->pipeline[i]);
+    }
     return rc;
 }
 
@@ -346,7 +396,8 @@ const struct sl_lane_iteration *sl_schedule_of(const struct sl_schedule *s,
 static int has_numbers(const struct sl_schedule *s, const struct sl_pipeline *p)
 {
     for (size_t i = 0; i < p->stages; i++)
-        if (!s->lane[p->lane[i]].iterations || s->lane[p->lane[i]].iteration[0].number < 0)
+        if (!s->lane[p->lane[i]].is_left_out &&
+            (!s->lane[p->lane[i]].iterations || s->lane[p->lane[i]].iteration[0].number < 0))
             return 0;
     return 1;
 }
@@ -419,7 +470,8 @@ static const struct sl_lane *longest(const struct sl_schedule *s, const struct s
     const struct sl_lane *base = &s->lane[p->lane[0]];
 
     for (size_t i = 1; i < p->stages; i++)
-        if (s->lane[p->lane[i]].iterations > base->iterations)
+        if (base->is_left_out ||
+            (!s->lane[p->lane[i]].is_left_out && s->lane[p->lane[i]].iterations > base->iterations))
             base = &s->lane[p->lane[i]];
     return base;
 }
@@ -438,7 +490,8 @@ static int match_pipeline(const struct sl_schedule *s, struct sl_pipeline *p)
         const struct sl_lane *lane = &s->lane[p->lane[stage]];
         uint32_t from = 0;
 
-        p->is_by_order |= how == BY_ORDER && lane->iterations != base->iterations;
+        p->is_by_order |=
+            how == BY_ORDER && !lane->is_left_out && lane->iterations != base->iterations;
         for (size_t i = 0; i < p->iterations; i++) {
             uint32_t at = match(base, i, lane, how, from);
 
@@ -454,7 +507,7 @@ static int match_pipeline(const struct sl_schedule *s, struct sl_pipeline *p)
         for (size_t stage = 0; stage < p->stages; stage++) {
             const struct sl_lane_iteration *of = sl_schedule_of(s, p, i, stage);
 
-            it->is_complete &= of && of->is_complete;
+            it->is_complete &= s->lane[p->lane[stage]].is_left_out || (of && of->is_complete);
         }
     }
     return 0;
@@ -483,6 +536,8 @@ static void time_iteration(const struct sl_schedule *s, struct sl_pipeline *p, s
         const struct sl_lane_iteration *last = at ? sl_schedule_of(s, p, at - 1, stage) : NULL;
         int64_t begin_ns, end_ns;
 
+        if (lane->is_left_out)
+            continue;
         /* The iteration before must be recorded to its end, by all, in the same file. */
         it->follows &= of && last && last->recording == of->recording;
         if (!of || of->end_ns < of->begin_ns)

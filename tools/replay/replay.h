@@ -101,6 +101,7 @@ int sl_replay_run(struct sl_replay *f, const char *path, char *why, size_t why_s
 
 /* Reports on stderr what was left out; `result` names the output ("the edges"). Returns the exit
  * status. */
+int sl_replay_is_truncated(const struct sl_replay *f); /* 1: the file was read up to a damage */
 int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, const char *path,
                    const char *result);
 

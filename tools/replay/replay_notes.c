@@ -34,6 +34,11 @@ static int tell_clocks(const struct sl_replay *f, const struct sl_command *comma
                            path, what);
 }
 
+int sl_replay_is_truncated(const struct sl_replay *f)
+{
+    return f->last.kind != SL_SPAN_END || f->input.end != SL_INPUT_WHOLE;
+}
+
 int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, const char *path,
                    const char *result)
 {
@@ -42,10 +47,10 @@ int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, 
     uint64_t written;
 
     counts = f->events->counts;
-    if (f->last.kind != SL_SPAN_END || f->input.end != SL_INPUT_WHOLE)
+    if (sl_replay_is_truncated(f))
         status = sl_args_problem(command,
                                  "%s is truncated or damaged: %s, at byte %" PRIu64
-                                 " of the uncompressed text; %s those of the part before",
+                                 " of the uncompressed text; %s from the part before",
                                  path,
                                  f->input.what[0]              ? f->input.what
                                  : f->last.kind == SL_SPAN_BAD ? f->last.why

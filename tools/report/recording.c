@@ -911,8 +911,9 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
     r->out->header = f->header;
     r->out->left_out = f->events->counts.unusable + f->unusable;
     r->out->has_sync_rows |= f->header.has_edges;
+    r->out->is_truncated = sl_replay_is_truncated(f);
     memcpy(r->out->lost_edges, f->lost, sizeof(r->out->lost_edges));
-    return r->out->status = sl_replay_tell(f, command, path, "the report is");
+    return r->out->status = sl_replay_tell(f, command, path, "the results are");
 }
 
 int sl_recordings_read(struct sl_recordings *all, const struct sl_command *command,

@@ -197,6 +197,7 @@ struct sl_recording {
     uint64_t lost_edges[SL_EDGE_LOST_COUNT];
     int has_sync_rows; /* 1: the file has rows of CUDA's synchronization, or edges of waits */
     int status;        /* 1: only a part of the file was read; the command has said so */
+    int is_truncated;  /* 1: the file is truncated or damaged, and was read up to there */
     uint64_t left_out; /* events with impossible ids or times */
 };
 
