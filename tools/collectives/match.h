@@ -45,6 +45,16 @@ static inline int64_t sl_match_self(const struct sl_match *w, const struct sl_me
     return part->is_nccl ? part->self : sl_match_rank(w, m);
 }
 
+/* Sets the order of the members that are messages: their place among those of the two ranks and the
+ * number. All of them have a peer. */
+void sl_messages_number(struct sl_match *w, struct sl_member *member, size_t count);
+
+/* Returns the group of a member that is a message, or several in one kernel; below 2^61. */
+uint64_t sl_messages_key(const struct sl_match *w, const struct sl_member *m);
+
+/* Returns 0 if the parts are kernels with different messages. */
+int sl_messages_agree(const struct sl_rank_part *a, const struct sl_rank_part *b);
+
 /* Names ranks that called different functions of NCCL after the same call. Their own numbers do not
  * tell, because NCCL numbers each function alone. `is_whole` is 1 for members whose call all ranks
  * made. */

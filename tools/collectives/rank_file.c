@@ -55,6 +55,29 @@ static uint64_t device_of(const struct sl_trace_row *row)
                : UINT8_MAX;
 }
 
+/* Returns the rank that a kernel of several messages sends to and receives from, or -1. */
+static int32_t peer_of(const struct sl_trace_row *row)
+{
+    return row->has & SL_HAS_DST_RANK && row->has & SL_HAS_SRC_RANK &&
+                   row->dst_rank == row->src_rank && row->dst_rank >= 0 &&
+                   row->dst_rank < SL_RANK_GROUPS_MOST
+               ? (int32_t)row->dst_rank
+               : -1;
+}
+
+/* Returns the call. A batch in one direction does the same as its calls, so it has their name. */
+static uint32_t call_of(struct sl_rank_reading *r, const struct sl_trace_row *row,
+                        enum sl_collective_type type)
+{
+    const char *name =
+        sl_collective_call((struct sl_collective_text){row->collective.data, row->collective.size});
+    int is_batch = sl_text_is(row->call, sl_message_name(SL_COLLECTIVE_BATCH));
+
+    if (row->call.size && !(is_batch && type != SL_COLLECTIVE_BATCH))
+        return put_name(r, row->call);
+    return sl_intern_put(r->all->names, name, strlen(name));
+}
+
 /* Adds a part with what every description of the kernel has. */
 static void add_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
                      const struct sl_rank_part *about, const struct sl_rank_group *key)
@@ -84,19 +107,17 @@ static void add_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
 static void take_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
                       const struct sl_collective *coll)
 {
-    const char *name =
-        sl_collective_call((struct sl_collective_text){row->collective.data, row->collective.size});
     struct sl_rank_group group = {.number = coll->group,
                                   .description = put_name(r, row->group_description)};
     struct sl_rank_part part = {
         .size = coll->message_bytes >= 0 ? (uint64_t)coll->message_bytes : SL_MESSAGE_UNKNOWN,
-        .call = row->call.size ? put_name(r, row->call)
-                               : sl_intern_put(r->all->names, name, strlen(name)),
-        .peer = coll->peer,
+        .call = call_of(r, row, coll->type),
+        .calls = row->calls > 0 && row->calls < SL_RANK_GROUPS_MOST ? (uint32_t)row->calls : 1,
+        .peer = coll->type == SL_COLLECTIVE_BATCH ? peer_of(row) : coll->peer,
         .root = root_of(row),
         .type = (uint8_t)coll->type,
         .dtype = coll->dtype,
-        .is_shared = row->batch.size != 0 || coll->type == SL_COLLECTIVE_BATCH};
+        .is_shared = coll->is_shared};
 
     /* A replay of a CUDA graph has the numbers of the capture, each time. */
     if (!(row->has & SL_HAS_GRAPH) && !sl_message_is_p2p(coll->type) &&
