@@ -7,7 +7,7 @@ import pytest
 
 from edges_tool import launch
 from real_traces import TRACES, real
-from test_report import step
+from test_report import report, step, table
 from test_tool import one_line, run
 
 
@@ -163,6 +163,14 @@ def test_batches_with_several_ranks_are_not_timed(tmp_path):
     assert (found["not_recorded"], found["unmatched"]["several_peers"], found["problems"]) == (3, 3, [])
     out = run("collectives", *paths)[0]
     assert "3: kernels of messages with several ranks" in out and "not all ranks recorded" not in out
+
+
+def test_the_report_gives_no_bandwidth_of_batches(tmp_path):
+    """The batch in one direction with one call has its kernel alone."""
+    write(tmp_path, 0, [*batch(1, 10, 60, sent=[1], got=[1]), *batch(2, 130, 140, sent=[1]), *batch(3, 200, 210, got=[1, 1])])
+    rows = table(report("--only", "collectives", tmp_path), "collectives")
+    assert {(row["type"], row["algorithm_gb_per_s"]) for row in rows} == {
+        ("batch_isend_irecv", None), ("send", 0.1), ("recv", None)}
 
 
 # ---- NCCL's own description ----
