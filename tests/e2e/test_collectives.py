@@ -173,6 +173,17 @@ def test_the_report_gives_no_bandwidth_of_batches(tmp_path):
         ("batch_isend_irecv", None), ("send", 0.1), ("recv", None)}
 
 
+@pytest.mark.parametrize("missing, matched", [(0, 3), (1, 0)])
+def test_the_report_matches_without_steps(tmp_path, missing, matched):
+    """Rank 1 is 40 us late. If it began to record one call later, the order does not tell which calls are one."""
+    for rank in (0, 1):
+        write(tmp_path, rank, [row for n in range(missing * rank, 3) for row in nccl(
+            n + 1, 1000 * n + 10 + 40 * rank, 1000 * n + 60)], host_name="node")
+    rows = table(report("--only", "collectives", tmp_path), "collectives")
+    assert [(row["rank"], row["matched"], row["waiting_ns"], row["late_rank"]) for row in rows] == [
+        (0, matched, 120000 if matched else None, 1 if matched else None), (1, matched, 0 if matched else None, None)]
+
+
 # ---- NCCL's own description ----
 
 def by_nccl(call="AllReduce", number=0, size=1000, comm=0xab, rank=0, ranks=2, **args):
