@@ -165,6 +165,20 @@ def test_batches_with_several_ranks_are_not_timed(tmp_path):
     assert "3: kernels of messages with several ranks" in out and "not all ranks recorded" not in out
 
 
+def test_messages_in_batches_with_several_ranks_count(tmp_path):
+    """Rank 0 sends a tensor, then one in a batch. Rank 1 receives the first in a batch, and the second alone, so
+    that nothing is the same on both. Then rank 0 sends once more."""
+    paths = [
+        write(tmp_path, 0, [*batch(1, 10, 20, sent=[1], ranks=range(3)), *batch(2, 30, 40, sent=[1], got=[2], ranks=range(3)),
+                            *batch(3, 90, 100, sent=[1], ranks=range(3))], 3, host_name="node"),
+        write(tmp_path, 1, [*batch(1, 10, 20, sent=[2], got=[0], ranks=range(3)), *batch(2, 35, 40, got=[0], ranks=range(3)),
+                            *batch(3, 50, 100, got=[0], ranks=range(3))], 3, host_name="node")]
+    found = collectives(*paths)
+    sent, = (row for row in found["collectives"] if row["call"] == "send")
+    assert (sent["count"], sent["timed"], sent["waiting_ns"]) == (2, 1, 40000)
+    assert (found["matched"], found["unmatched"]["several_peers"], found["unmatched"]["message"]) == (1, 2, 2)
+
+
 def test_the_report_gives_no_bandwidth_of_batches(tmp_path):
     """The batch in one direction with one call has its kernel alone."""
     write(tmp_path, 0, [*batch(1, 10, 60, sent=[1], got=[1]), *batch(2, 130, 140, sent=[1]), *batch(3, 200, 210, got=[1, 1])])

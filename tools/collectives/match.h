@@ -45,9 +45,11 @@ static inline int64_t sl_match_self(const struct sl_match *w, const struct sl_me
     return part->is_nccl ? part->self : sl_match_rank(w, m);
 }
 
-/* Sets the order of the members that are messages: their place among those of the two ranks and the
- * number. All of them have a peer. */
-void sl_messages_number(struct sl_match *w, struct sl_member *member, size_t count);
+/* Numbers the messages of each two ranks, also those whose kernels cannot be matched. */
+void sl_messages_number(struct sl_match *w);
+
+/* Returns the order of a member that is a message. */
+uint32_t sl_messages_order(const struct sl_match *w, const struct sl_member *m);
 
 /* Returns the group of a member that is a message, or several in one kernel; below 2^61. */
 uint64_t sl_messages_key(const struct sl_match *w, const struct sl_member *m);

@@ -5,7 +5,7 @@
  * the ranks sent and received it. A kernel is matched with the kernel of the other rank that has
  * the same messages.
  *
- * Threads, memory: see summary.h; 128 bytes for each part while they are numbered.
+ * Threads, memory: see summary.h. 96 bytes are needed for each part while they are numbered.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,44 +61,63 @@ static void number(struct sl_match *w, const struct sl_member *message, size_t c
     }
 }
 
-void sl_messages_number(struct sl_match *w, struct sl_member *member, size_t count)
+/* Adds the messages of a part, by direction. Returns their number. */
+static size_t add_messages(const struct sl_match *w, const struct sl_member *m,
+                           struct sl_member *message)
 {
-    struct sl_member *message = calloc(2 * count + 1, sizeof(*message));
-    size_t messages = 0;
+    const struct sl_rank_part *part = sl_match_part(w, m);
+    int64_t self = sl_match_self(w, m);
+    size_t count = 0;
 
+    if (part->from >= 0) {
+        message[count] = *m;
+        message[count].group = key_of(part, part->from, self);
+        message[count++].source = 2 * m->source;
+    }
+    if (part->to >= 0) {
+        message[count] = *m;
+        message[count].group = key_of(part, self, part->to);
+        message[count++].source = 2 * m->source + 1;
+    }
+    return count;
+}
+
+void sl_messages_number(struct sl_match *w)
+{
+    struct sl_member *message;
+    size_t parts = 0, messages = 0;
+
+    for (size_t i = 0; i < w->all->files; i++)
+        parts += w->all->file[i].parts;
+    message = calloc(2 * parts + 1, sizeof(*message));
     if (!message) {
         w->failed = -ENOMEM;
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        const struct sl_rank_part *part = sl_match_part(w, &member[i]);
-        int64_t self = sl_match_self(w, &member[i]);
+    for (size_t i = 0; i < w->all->files; i++)
+        for (size_t k = 0; k < w->all->file[i].parts; k++) {
+            const struct sl_rank_part *part = &w->all->file[i].part[k];
+            struct sl_member m = {.number = part->number,
+                                  .start_ns = part->start_ns,
+                                  .rank = w->all->file[i].rank,
+                                  .source = (uint32_t)i,
+                                  .item = (uint32_t)k};
 
-        if (!sl_message_is_p2p(part->type))
-            continue;
-        for (uint32_t is_sent = 0; is_sent < 2; is_sent++) {
-            struct sl_member *m = &message[messages];
-
-            if (part->type == (is_sent ? SL_COLLECTIVE_RECV : SL_COLLECTIVE_SEND))
-                continue;
-            *m = member[i];
-            m->group = is_sent ? key_of(part, self, part->peer) : key_of(part, part->peer, self);
-            m->source = 2 * member[i].source + is_sent;
-            messages++;
+            if (sl_message_is_p2p(part->type) && !part->is_loose && sl_match_rank(w, &m) >= 0)
+                messages += add_messages(w, &m, message + messages);
         }
-    }
     sl_members_sort(message, messages);
     number(w, message, messages);
     free(message);
-    for (size_t i = 0; i < count; i++) {
-        const struct sl_rank_part *part = sl_match_part(w, &member[i]);
-        int is_sender =
-            part->type == SL_COLLECTIVE_SEND ||
-            (part->type == SL_COLLECTIVE_BATCH && sl_match_self(w, &member[i]) < part->peer);
+}
 
-        if (sl_message_is_p2p(part->type))
-            member[i].order = is_sender ? part->sent : part->received;
-    }
+uint32_t sl_messages_order(const struct sl_match *w, const struct sl_member *m)
+{
+    const struct sl_rank_part *part = sl_match_part(w, m);
+    int is_sender = part->type == SL_COLLECTIVE_SEND ||
+                    (part->type == SL_COLLECTIVE_BATCH && sl_match_self(w, m) < part->peer);
+
+    return is_sender ? part->sent : part->received;
 }
 
 int sl_messages_agree(const struct sl_rank_part *a, const struct sl_rank_part *b)

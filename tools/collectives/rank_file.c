@@ -55,14 +55,22 @@ static uint64_t device_of(const struct sl_trace_row *row)
                : UINT8_MAX;
 }
 
-/* Returns the rank that a kernel of several messages sends to and receives from, or -1. */
-static int32_t peer_of(const struct sl_trace_row *row)
+static int32_t rank_of(const struct sl_trace_row *row, uint32_t bit, int64_t rank)
 {
-    return row->has & SL_HAS_DST_RANK && row->has & SL_HAS_SRC_RANK &&
-                   row->dst_rank == row->src_rank && row->dst_rank >= 0 &&
-                   row->dst_rank < SL_RANK_GROUPS_MOST
-               ? (int32_t)row->dst_rank
-               : -1;
+    return row->has & bit && rank >= 0 && rank < SL_RANK_GROUPS_MOST ? (int32_t)rank : -1;
+}
+
+/* Sets the other ranks of a kernel of messages. */
+static void set_peers(struct sl_rank_part *part, const struct sl_trace_row *row)
+{
+    if (part->type == SL_COLLECTIVE_BATCH) {
+        part->to = rank_of(row, SL_HAS_DST_RANK, row->dst_rank);
+        part->from = rank_of(row, SL_HAS_SRC_RANK, row->src_rank);
+        part->peer = part->to == part->from ? part->to : -1;
+        return;
+    }
+    part->to = part->type == SL_COLLECTIVE_SEND ? part->peer : -1;
+    part->from = part->type == SL_COLLECTIVE_RECV ? part->peer : -1;
 }
 
 /* Returns the call. A batch in one direction does the same as its calls, so it has their name. */
@@ -101,6 +109,7 @@ static void add_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
     part->group = (uint32_t)group;
     part->line = put_name(r, row->source);
     part->kernels = 1;
+    set_peers(part, row);
     part->device = (uint8_t)device_of(row);
 }
 
@@ -113,7 +122,7 @@ static void take_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
         .size = coll->message_bytes >= 0 ? (uint64_t)coll->message_bytes : SL_MESSAGE_UNKNOWN,
         .call = call_of(r, row, coll->type),
         .calls = row->calls > 0 && row->calls < SL_RANK_GROUPS_MOST ? (uint32_t)row->calls : 1,
-        .peer = coll->type == SL_COLLECTIVE_BATCH ? peer_of(row) : coll->peer,
+        .peer = coll->peer,
         .root = root_of(row),
         .type = (uint8_t)coll->type,
         .dtype = coll->dtype,

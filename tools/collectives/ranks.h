@@ -39,6 +39,7 @@ struct sl_rank_part {
     uint32_t group;      /* index in sl_ranks.group */
     uint32_t call, line; /* intern ids; line 0: not known */
     int32_t peer;        /* of messages: the only other rank; -1: not known, or several */
+    int32_t to, from;    /* of messages: the same by direction; -1 also: none */
     int32_t root;        /* -1: not known */
     int32_t self; /* of a part that only NCCL describes: this rank. `self`, `peer` and `root` are
                      then numbers in the communicator, else in the job */

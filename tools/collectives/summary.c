@@ -441,7 +441,10 @@ static void match(struct sl_match *w)
 {
     collect(w);
     sl_members_order(w->member, w->members);
-    sl_messages_number(w, w->member, w->members);
+    sl_messages_number(w);
+    for (size_t i = 0; i < w->members; i++)
+        if (sl_message_is_p2p(sl_match_part(w, &w->member[i])->type))
+            w->member[i].order = sl_messages_order(w, &w->member[i]);
     sl_members_join(w->member, w->members);
     each_call(w, 0, w->members, bound_call);
     if (!w->failed)
