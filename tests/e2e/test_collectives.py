@@ -179,6 +179,17 @@ def test_messages_in_batches_with_several_ranks_count(tmp_path):
     assert (found["matched"], found["unmatched"]["several_peers"], found["unmatched"]["message"]) == (1, 2, 2)
 
 
+def test_a_message_in_a_batch_is_not_missing(tmp_path):
+    """In step 2, rank 1 receives in a batch, which also sends to rank 2."""
+    rows = [[], []]
+    for n in (1, 2, 3):
+        at, both = 1000 * n, {"ranks": range(3)}
+        rows[0] += [step(n, at, 900), *batch(n, at + 10, at + 20, sent=[1], **both)]
+        rows[1] += [step(n, at, 900), *batch(n, at + 10, at + 20, sent=[2] if n == 2 else [], got=[0], **both)]
+    found = collectives(*[write(tmp_path, rank, rows[rank], 3, host_name="node") for rank in (0, 1)])
+    assert (found["matched"], found["not_recorded"], found["problems"]) == (2, 2, [])
+
+
 def test_the_report_gives_no_bandwidth_of_batches(tmp_path):
     """The batch in one direction with one call has its kernel alone."""
     write(tmp_path, 0, [*batch(1, 10, 60, sent=[1], got=[1]), *batch(2, 130, 140, sent=[1]), *batch(3, 200, 210, got=[1, 1])])

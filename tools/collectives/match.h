@@ -23,6 +23,7 @@ struct sl_match {
     int64_t *starts_ns;           /* room for the starts of a call */
     struct sl_match_range *range; /* of the group at hand */
     size_t ranges, range_slots;
+    int has_batches; /* 1: messages share kernels */
     int failed;
 };
 

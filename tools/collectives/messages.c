@@ -103,6 +103,7 @@ void sl_messages_number(struct sl_match *w)
                                   .source = (uint32_t)i,
                                   .item = (uint32_t)k};
 
+            w->has_batches |= sl_message_is_p2p(part->type) && part->is_shared;
             if (sl_message_is_p2p(part->type) && !part->is_loose && sl_match_rank(w, &m) >= 0)
                 messages += add_messages(w, &m, message + messages);
         }

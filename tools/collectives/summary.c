@@ -246,10 +246,10 @@ static size_t find_missing(const struct sl_match *w, const struct sl_member *cal
     size_t count = 0;
 
     /* NCCL leaves out no number: a record was lost. Without steps, files may begin at different
-     * calls. The other rank may have the messages of a kernel in several kernels. */
-    if (sl_match_part(w, call)->type == SL_COLLECTIVE_BATCH || sl_match_part(w, call)->calls > 1 ||
-        sl_match_part(w, call)->numbered == SL_NUMBERED_BY_NCCL ||
-        (sl_match_part(w, call)->numbered == SL_NUMBERED_BY_STEP && !call->number))
+     * calls. The other rank may have a message in a batch. */
+    if (sl_match_part(w, call)->numbered == SL_NUMBERED_BY_NCCL ||
+        (sl_match_part(w, call)->numbered == SL_NUMBERED_BY_STEP && !call->number) ||
+        (sl_message_is_p2p(sl_match_part(w, call)->type) && w->has_batches))
         return 0;
     for (size_t i = 0; i < w->ranges; i++) {
         uint32_t rank = w->range[i].rank;
