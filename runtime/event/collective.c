@@ -446,6 +446,7 @@ int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_arg
         return -EINVAL;
     coll.dtype = told->dtype.data ? sl_collective_dtype_number(told->dtype) : 0;
     coll.message_bytes = sl_collective_message_bytes(told);
+    coll.is_shared = told->is_shared || coll.type == SL_COLLECTIVE_BATCH;
     /* 0 bytes are valid, because a rank may take part without contributing data. */
     if (sums_up(&coll, told))
         coll.bytes = (uint64_t)told->message_bytes;

@@ -38,6 +38,7 @@ struct sl_collective {
     int32_t peer;   /* for SEND, the rank that receives; for RECV, the rank that sends */
     /* type of the elements, see sl_collective_dtype(); 0: not known, or several types */
     uint8_t dtype;
+    uint8_t is_shared;     /* 1: several calls, or a BATCH, share the kernel */
     int64_t message_bytes; /* see sl_collective_message_bytes(); -1: not known */
 };
 
@@ -61,6 +62,7 @@ struct sl_collective_args {
     int64_t message_bytes;
     int64_t group_size, group_start, group_stride;
     int64_t src_rank, dst_rank;
+    int is_shared; /* 1: the call shares its kernel with others */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -7,7 +7,7 @@ import pytest
 
 from edges_tool import launch
 from real_traces import TRACES, real
-from test_report import step
+from test_report import report, step, table
 from test_tool import one_line, run
 
 
@@ -107,6 +107,106 @@ def test_send_and_receive_by_pair_and_order(tmp_path):
              row["last"]) for row in found["collectives"]] == [
         ("send", 2, 2, 30000, 20000, 1, [{"rank": 1, "count": 1}])]
     assert found["collectives"][0]["bus_gb_per_s"] == pytest.approx(0.1)
+
+
+def batch(correlation, start, end, *, sent=(), got=(), ranks=(0, 1), **args):
+    """Returns the rows of a batch_isend_irecv() of 1000 bytes to each rank of `sent` and from each of `got`."""
+    calls = len(sent) + len(got)
+    if len(set(sent)) == 1:
+        args["Dst Rank"] = sent[0]
+    if len(set(got)) == 1:
+        args["Src Rank"] = got[0]
+    one_way = len(set(sent)) + len(set(got)) == 1
+    return nccl(correlation, start, end, name=("send" if sent else "recv") if one_way else "batch_isend_irecv", ranks=ranks,
+                **{"Call": "batch_isend_irecv", "Calls": calls, "Batch": str(correlation), "Message size": 1000 * calls, **args})
+
+
+def test_batches_of_messages_between_two_ranks(tmp_path):
+    """Rank 1 exchanges 40 us late, then rank 0 sends 30 us late, then sends two tensors in one kernel."""
+    paths = [
+        write(tmp_path, 0, [*batch(1, 10, 60, sent=[1], got=[1]), *batch(2, 130, 140, sent=[1]),
+                            *batch(3, 200, 210, sent=[1, 1])], host_name="node"),
+        write(tmp_path, 1, [*batch(1, 50, 60, sent=[0], got=[0]), *batch(2, 100, 140, got=[0]),
+                            *batch(3, 200, 210, got=[0, 0])], host_name="node")]
+    found = collectives(*paths)
+    rows = {(row["call"], row["bytes_from"]): row for row in found["collectives"]}
+    assert {key: (row["count"], row["timed"], row["shared"], row["waiting_ns"], row["transfer_ns"], row["bus_gb_per_s"],
+                  row["last"], row["together"]) for key, row in rows.items()} == {
+        ("batch_isend_irecv", 1024): (1, 1, 1, 40000, 10000, None, [{"rank": 1, "count": 1}], 0),
+        ("send", 512): (1, 1, 0, 30000, 10000, pytest.approx(0.1), [{"rank": 0, "count": 1}], 0),
+        ("send", 1024): (1, 1, 1, 0, 10000, None, [], 1)}
+    assert (found["matched"], found["not_recorded"], found["problems"]) == (3, 0, [])
+    assert "not timed" not in run("collectives", *paths)[0]
+
+
+def test_a_batch_is_matched_only_with_the_same_messages(tmp_path):
+    """Rank 1 has the messages of rank 0's first kernel in two kernels. The second exchange is the same on both."""
+    paths = [
+        write(tmp_path, 0, [*batch(1, 10, 60, sent=[1], got=[1]), *batch(2, 100, 130, sent=[1], got=[1])], host_name="node"),
+        write(tmp_path, 1, [*batch(1, 10, 40, got=[0]), *batch(2, 50, 60, sent=[0]),
+                            *batch(3, 120, 130, sent=[0], got=[0])], host_name="node")]
+    found = collectives(*paths)
+    exchange, = (row for row in found["collectives"] if row["call"] == "batch_isend_irecv")
+    assert (exchange["count"], exchange["timed"], exchange["waiting_ns"], exchange["last"]) == (
+        2, 1, 20000, [{"rank": 1, "count": 1}])
+    assert (found["matched"], found["unmatched"]["message"], found["problems"]) == (1, 3, [])
+    assert "3: messages that the other rank did not record" in run("collectives", *paths)[0]
+
+
+def test_batches_with_several_ranks_are_not_timed(tmp_path):
+    """A ring of three ranks, each of which has two peers."""
+    paths = [write(tmp_path, rank, batch(1, 10, 20, sent=[(rank + 1) % 3], got=[(rank + 2) % 3], ranks=range(3)), 3,
+                   host_name="node") for rank in range(3)]
+    found = collectives(*paths)
+    (row,) = found["collectives"]
+    assert (row["call"], row["count"], row["timed"], row["algorithm_gb_per_s"]) == ("batch_isend_irecv", 3, 0, None)
+    assert (found["not_recorded"], found["unmatched"]["several_peers"], found["problems"]) == (3, 3, [])
+    out = run("collectives", *paths)[0]
+    assert "3: kernels of messages with several ranks" in out and "not all ranks recorded" not in out
+
+
+def test_messages_in_batches_with_several_ranks_count(tmp_path):
+    """Rank 0 sends a tensor, then one in a batch. Rank 1 receives the first in a batch, and the second alone, so
+    that nothing is the same on both. Then rank 0 sends once more."""
+    paths = [
+        write(tmp_path, 0, [*batch(1, 10, 20, sent=[1], ranks=range(3)), *batch(2, 30, 40, sent=[1], got=[2], ranks=range(3)),
+                            *batch(3, 90, 100, sent=[1], ranks=range(3))], 3, host_name="node"),
+        write(tmp_path, 1, [*batch(1, 10, 20, sent=[2], got=[0], ranks=range(3)), *batch(2, 35, 40, got=[0], ranks=range(3)),
+                            *batch(3, 50, 100, got=[0], ranks=range(3))], 3, host_name="node")]
+    found = collectives(*paths)
+    sent, = (row for row in found["collectives"] if row["call"] == "send")
+    assert (sent["count"], sent["timed"], sent["waiting_ns"]) == (2, 1, 40000)
+    assert (found["matched"], found["unmatched"]["several_peers"], found["unmatched"]["message"]) == (1, 2, 2)
+
+
+def test_a_message_in_a_batch_is_not_missing(tmp_path):
+    """In step 2, rank 1 receives in a batch, which also sends to rank 2."""
+    rows = [[], []]
+    for n in (1, 2, 3):
+        at, both = 1000 * n, {"ranks": range(3)}
+        rows[0] += [step(n, at, 900), *batch(n, at + 10, at + 20, sent=[1], **both)]
+        rows[1] += [step(n, at, 900), *batch(n, at + 10, at + 20, sent=[2] if n == 2 else [], got=[0], **both)]
+    found = collectives(*[write(tmp_path, rank, rows[rank], 3, host_name="node") for rank in (0, 1)])
+    assert (found["matched"], found["not_recorded"], found["problems"]) == (2, 2, [])
+
+
+def test_the_report_gives_no_bandwidth_of_batches(tmp_path):
+    """The batch in one direction with one call has its kernel alone."""
+    write(tmp_path, 0, [*batch(1, 10, 60, sent=[1], got=[1]), *batch(2, 130, 140, sent=[1]), *batch(3, 200, 210, got=[1, 1])])
+    rows = table(report("--only", "collectives", tmp_path), "collectives")
+    assert {(row["type"], row["algorithm_gb_per_s"]) for row in rows} == {
+        ("batch_isend_irecv", None), ("send", 0.1), ("recv", None)}
+
+
+@pytest.mark.parametrize("missing, matched", [(0, 3), (1, 0)])
+def test_the_report_matches_without_steps(tmp_path, missing, matched):
+    """Rank 1 is 40 us late. If it began to record one call later, the order does not tell which calls are one."""
+    for rank in (0, 1):
+        write(tmp_path, rank, [row for n in range(missing * rank, 3) for row in nccl(
+            n + 1, 1000 * n + 10 + 40 * rank, 1000 * n + 60)], host_name="node")
+    rows = table(report("--only", "collectives", tmp_path), "collectives")
+    assert [(row["rank"], row["matched"], row["waiting_ns"], row["late_rank"]) for row in rows] == [
+        (0, matched, 120000 if matched else None, 1 if matched else None), (1, matched, 0 if matched else None, None)]
 
 
 # ---- NCCL's own description ----

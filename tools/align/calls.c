@@ -43,7 +43,7 @@ static int by_rank(const void *a, const void *b)
     return x->source != y->source ? compare(x->source, y->source) : compare(x->item, y->item);
 }
 
-void sl_members_sort(struct sl_member *member, size_t count)
+void sl_members_order(struct sl_member *member, size_t count)
 {
     if (!count)
         return;
@@ -56,7 +56,18 @@ void sl_members_sort(struct sl_member *member, size_t count)
 
         member[i].order = follows ? before->order + 1 : 0;
     }
-    qsort(member, count, sizeof(*member), by_call);
+}
+
+void sl_members_join(struct sl_member *member, size_t count)
+{
+    if (count)
+        qsort(member, count, sizeof(*member), by_call);
+}
+
+void sl_members_sort(struct sl_member *member, size_t count)
+{
+    sl_members_order(member, count);
+    sl_members_join(member, count);
 }
 
 size_t sl_members_call(const struct sl_member *first, size_t left)

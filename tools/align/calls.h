@@ -19,12 +19,18 @@
 struct sl_member {
     uint64_t group, number;
     int64_t start_ns, end_ns; /* on the clock of the rank */
-    uint32_t order;           /* set by sl_members_sort() */
+    uint32_t order;           /* set by sl_members_order() */
     uint32_t rank;            /* index of the rank in struct sl_clocks */
     uint32_t source, item;    /* the caller's */
 };
 
-/* Sets the order of each member, and sorts them by group, number, order and rank. */
+/* Sets the order of each member: its place by time among those of its rank, group and number. */
+void sl_members_order(struct sl_member *member, size_t count);
+
+/* Sorts members by group, number, order and rank. */
+void sl_members_join(struct sl_member *member, size_t count);
+
+/* Does both. */
 void sl_members_sort(struct sl_member *member, size_t count);
 
 /* Returns the number of members of one call, from `first` on. */

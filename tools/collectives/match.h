@@ -23,6 +23,7 @@ struct sl_match {
     int64_t *starts_ns;           /* room for the starts of a call */
     struct sl_match_range *range; /* of the group at hand */
     size_t ranges, range_slots;
+    int has_batches; /* 1: messages share kernels */
     int failed;
 };
 
@@ -44,6 +45,18 @@ static inline int64_t sl_match_self(const struct sl_match *w, const struct sl_me
 
     return part->is_nccl ? part->self : sl_match_rank(w, m);
 }
+
+/* Numbers the messages of each two ranks, also those whose kernels cannot be matched. */
+void sl_messages_number(struct sl_match *w);
+
+/* Returns the order of a member that is a message. */
+uint32_t sl_messages_order(const struct sl_match *w, const struct sl_member *m);
+
+/* Returns the group of a member that is a message, or several in one kernel; below 2^61. */
+uint64_t sl_messages_key(const struct sl_match *w, const struct sl_member *m);
+
+/* Returns 0 if the parts are kernels with different messages. */
+int sl_messages_agree(const struct sl_rank_part *a, const struct sl_rank_part *b);
 
 /* Names ranks that called different functions of NCCL after the same call. Their own numbers do not
  * tell, because NCCL numbers each function alone. `is_whole` is 1 for members whose call all ranks

@@ -6,6 +6,7 @@
 #include "collectives/nodes.h"
 
 #include "align/clocks.h"
+#include "event/message.h"
 
 static uint32_t host_of(const struct sl_ranks *all, int64_t rank)
 {
@@ -56,8 +57,7 @@ void sl_nodes_keep_between(struct sl_ranks *all)
         for (size_t k = 0; k < file->parts; k++) {
             const struct sl_rank_part *part = &file->part[k];
             /* A part that only NCCL describes names its peer by the number in the communicator. */
-            int is_p2p = !part->is_nccl &&
-                         (part->type == SL_COLLECTIVE_SEND || part->type == SL_COLLECTIVE_RECV);
+            int is_p2p = !part->is_nccl && sl_message_is_p2p(part->type) && part->peer >= 0;
 
             if (is_p2p ? is_between(all, local, rank, part->peer)
                        : is_group_between(all, local, &all->group[part->group]))

@@ -13,6 +13,12 @@
 
 #define SCHEMA 1
 
+static const char *const unmatched_names[SL_UNMATCHED_KINDS] = {
+    [SL_UNMATCHED_ABSENT] = "absent",   [SL_UNMATCHED_RANK] = "no_rank",
+    [SL_UNMATCHED_STEP] = "no_step",    [SL_UNMATCHED_PEERS] = "several_peers",
+    [SL_UNMATCHED_MESSAGE] = "message",
+};
+
 static void put_string(FILE *f, const char *text)
 {
     size_t length = strlen(text);
@@ -202,6 +208,7 @@ static void put_problem(FILE *f, const struct sl_summary *s, const struct sl_sum
 void sl_collectives_print_json(FILE *f, const struct sl_summary *s)
 {
     struct list absent = {f, ""};
+    uint64_t unmatched = 0;
 
     fprintf(f, "{\"schema\": %d,\n\"files\": [", SCHEMA);
     put_files(f, s->all);
@@ -214,10 +221,13 @@ void sl_collectives_print_json(FILE *f, const struct sl_summary *s)
         fputs(i ? ",\n  " : "\n  ", f);
         put_row(f, s, &s->row[i]);
     }
-    fprintf(f,
-            "],\n\"matched\": %" PRIu64 ", \"not_recorded\": %" PRIu64
-            ", \"more_problems\": %" PRIu64 ",\n\"problems\": [",
-            s->matched, s->not_recorded, s->more_problems);
+    for (int i = 0; i < SL_UNMATCHED_KINDS; i++)
+        unmatched += s->unmatched[i];
+    fprintf(f, "],\n\"matched\": %" PRIu64 ", \"not_recorded\": %" PRIu64 ", \"unmatched\": {",
+            s->matched, unmatched);
+    for (int i = 0; i < SL_UNMATCHED_KINDS; i++)
+        fprintf(f, "%s\"%s\": %" PRIu64, i ? ", " : "", unmatched_names[i], s->unmatched[i]);
+    fprintf(f, "}, \"more_problems\": %" PRIu64 ",\n\"problems\": [", s->more_problems);
     for (size_t i = 0; i < s->problems; i++) {
         fputs(i ? ",\n  " : "\n  ", f);
         put_problem(f, s, &s->problem[i]);

@@ -467,6 +467,29 @@ static void put_all_undescribed(FILE *f, const struct sl_ranks *all)
                     "without driver in\nSYNCLINE_KINDS (docs/nccl.md)");
 }
 
+static void put_unmatched(FILE *f, const struct sl_summary *s)
+{
+    static const char *const why[SL_UNMATCHED_KINDS] = {
+        [SL_UNMATCHED_ABSENT] = "not all ranks recorded them",
+        [SL_UNMATCHED_RANK] = "the file does not name its rank",
+        [SL_UNMATCHED_STEP] = "the trace has no sequence numbers and they lie outside of steps",
+        [SL_UNMATCHED_PEERS] = "kernels of messages with several ranks, or with a rank that is not "
+                               "known",
+        [SL_UNMATCHED_MESSAGE] = "messages that the other rank did not record, or shared out to "
+                                 "other kernels",
+    };
+    uint64_t count = 0;
+
+    for (int i = 0; i < SL_UNMATCHED_KINDS; i++)
+        count += s->unmatched[i];
+    if (!count)
+        return;
+    fprintf(f, "\n%" PRIu64 " collective%s not timed:\n", count, count == 1 ? " was" : "s were");
+    for (int i = 0; i < SL_UNMATCHED_KINDS; i++)
+        if (s->unmatched[i])
+            fprintf(f, "  %" PRIu64 ": %s\n", s->unmatched[i], why[i]);
+}
+
 void sl_collectives_print_text(FILE *f, const struct sl_summary *s)
 {
     int is_undescribed = 0;
@@ -480,11 +503,6 @@ void sl_collectives_print_text(FILE *f, const struct sl_summary *s)
         put_all_undescribed(f, s->all);
     else if (!s->rows)
         fputs("no collectives\n", f);
-    if (s->not_recorded)
-        fprintf(f,
-                "\n%" PRIu64
-                " collective%s not timed: not all ranks recorded them, or the trace has no "
-                "sequence\nnumbers and they lie outside of steps.\n",
-                s->not_recorded, s->not_recorded == 1 ? " was" : "s were");
+    put_unmatched(f, s);
     put_problems(f, s);
 }

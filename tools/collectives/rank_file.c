@@ -60,6 +60,37 @@ static int is_replay(const struct sl_trace_row *row)
     return row->has & SL_HAS_GRAPH && row->graph > 0;
 }
 
+static int32_t rank_of(const struct sl_trace_row *row, uint32_t bit, int64_t rank)
+{
+    return row->has & bit && rank >= 0 && rank < SL_RANK_GROUPS_MOST ? (int32_t)rank : -1;
+}
+
+/* Sets the other ranks of a kernel of messages. */
+static void set_peers(struct sl_rank_part *part, const struct sl_trace_row *row)
+{
+    if (part->type == SL_COLLECTIVE_BATCH) {
+        part->to = rank_of(row, SL_HAS_DST_RANK, row->dst_rank);
+        part->from = rank_of(row, SL_HAS_SRC_RANK, row->src_rank);
+        part->peer = part->to == part->from ? part->to : -1;
+        return;
+    }
+    part->to = part->type == SL_COLLECTIVE_SEND ? part->peer : -1;
+    part->from = part->type == SL_COLLECTIVE_RECV ? part->peer : -1;
+}
+
+/* Returns the call. A batch in one direction does the same as its calls, so it has their name. */
+static uint32_t call_of(struct sl_rank_reading *r, const struct sl_trace_row *row,
+                        enum sl_collective_type type)
+{
+    const char *name =
+        sl_collective_call((struct sl_collective_text){row->collective.data, row->collective.size});
+    int is_batch = sl_text_is(row->call, sl_message_name(SL_COLLECTIVE_BATCH));
+
+    if (row->call.size && !(is_batch && type != SL_COLLECTIVE_BATCH))
+        return put_name(r, row->call);
+    return sl_intern_put(r->all->names, name, strlen(name));
+}
+
 /* Sets what every description of a row has. */
 static void complete(struct sl_rank_reading *r, const struct sl_trace_row *row,
                      struct sl_rank_part *part)
@@ -72,6 +103,7 @@ static void complete(struct sl_rank_reading *r, const struct sl_trace_row *row,
     part->line = put_name(r, row->source);
     part->kernels = 1;
     part->device = (uint8_t)device_of(row);
+    set_peers(part, row);
     r->out->has_replays |= is_replay(row);
     r->out->has_nccl |= part->is_nccl;
 }
@@ -96,19 +128,17 @@ static void add_part(struct sl_rank_reading *r, const struct sl_rank_part *about
 static void take_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
                       const struct sl_collective *coll)
 {
-    const char *name =
-        sl_collective_call((struct sl_collective_text){row->collective.data, row->collective.size});
     struct sl_rank_group group = {.number = coll->group,
                                   .description = put_name(r, row->group_description)};
     struct sl_rank_part part = {
         .size = coll->message_bytes >= 0 ? (uint64_t)coll->message_bytes : SL_MESSAGE_UNKNOWN,
-        .call = row->call.size ? put_name(r, row->call)
-                               : sl_intern_put(r->all->names, name, strlen(name)),
+        .call = call_of(r, row, coll->type),
+        .calls = row->calls > 0 && row->calls < SL_RANK_GROUPS_MOST ? (uint32_t)row->calls : 1,
         .peer = coll->peer,
         .root = root_of(row),
         .type = (uint8_t)coll->type,
         .dtype = coll->dtype,
-        .is_shared = row->batch.size != 0 || coll->type == SL_COLLECTIVE_BATCH};
+        .is_shared = coll->is_shared};
 
     /* A replay of a CUDA graph has the numbers of the capture, each time. */
     if (!(row->has & SL_HAS_GRAPH) && !sl_message_is_p2p(coll->type) &&

@@ -123,7 +123,8 @@ int sl_rank_nccl_read(const struct sl_trace_row *row, struct sl_rank_part *part,
     }
     *part = (struct sl_rank_part){
         .size = sl_message_size(functions[function].type, given, got, ranks),
-        .peer = small(row->nccl_peer),
+        .calls = small(row->nccl_calls) > 0 ? (uint32_t)row->nccl_calls : 1,
+        .peer = functions[function].type == SL_COLLECTIVE_BATCH ? -1 : small(row->nccl_peer),
         .root = small(row->nccl_root),
         .self = (int32_t)row->comm_rank,
         .type = (uint8_t)functions[function].type,

@@ -5,8 +5,8 @@
  * describes, or several with the same sequence number. In a file without kernels it is a launch
  * that NCCL describes (SYNCLINE_KINDS=collectives). Names of all files are interned in one table.
  *
- * Threads: one owner; helper threads read the file. Memory: 120 bytes for each part; while a file
- * is read, also 24 bytes for each kernel, 168 for each launch of a file without kernels, and up to
+ * Threads: one owner; helper threads read the file. Memory: 128 bytes for each part; while a file
+ * is read, also 24 bytes for each kernel, 176 for each launch of a file without kernels, and up to
  * 64 MiB for the launches of kernels.
  */
 #ifndef SL_COLLECTIVES_RANKS_H
@@ -39,11 +39,15 @@ struct sl_rank_part {
     uint64_t comm;       /* identifies the communicator; 0: not known */
     uint32_t group;      /* index in sl_ranks.group */
     uint32_t call, line; /* intern ids; line 0: not known */
-    int32_t peer;        /* of send and recv */
+    int32_t peer;        /* of messages: the only other rank; -1: not known, or several */
+    int32_t to, from;    /* of messages: the same by direction; -1 also: none */
     int32_t root;        /* -1: not known */
     int32_t self; /* of a part that only NCCL describes: this rank. `self`, `peer` and `root` are
                      then numbers in the communicator, else in the job */
     uint32_t kernels;
+    uint32_t calls; /* how many calls share the kernel, as far as known */
+    /* Of messages: how many this rank had sent to `peer`, and received from it, before this one. */
+    uint32_t sent, received;
     uint8_t type; /* enum sl_collective_type */
     uint8_t dtype, device;
     uint8_t numbered; /* enum sl_rank_numbering */

@@ -197,7 +197,17 @@ static int agrees(const struct sl_match *w, const struct sl_member *call, size_t
 
 static int is_whole(const struct sl_match *w, const struct sl_member *call, size_t size)
 {
-    return size > 1 && size == needed(w, call);
+    return size > 1 && size == needed(w, call) &&
+           sl_messages_agree(sl_match_part(w, call), sl_match_part(w, &call[1]));
+}
+
+/* Returns how the ranks of a call depend on each other. Only messages between two ranks are
+ * matched, and then neither leaves a BATCH before both have begun. */
+static enum sl_collective_type dependence_of(const struct sl_match *w, const struct sl_member *call)
+{
+    enum sl_collective_type type = sl_match_part(w, call)->type;
+
+    return type == SL_COLLECTIVE_BATCH ? SL_COLLECTIVE_ALL_TO_ALL : type;
 }
 
 /* Returns 1 if all ranks recorded their kernels. */
@@ -212,7 +222,7 @@ static int has_times(const struct sl_match *w, const struct sl_member *call, siz
 static struct sl_call_times times_of(const struct sl_match *w, const struct sl_member *call,
                                      size_t size)
 {
-    return sl_members_times(w->s->clocks, call, size, sl_match_part(w, call)->type, w->starts_ns);
+    return sl_members_times(w->s->clocks, call, size, dependence_of(w, call), w->starts_ns);
 }
 
 /* Finds the numbers that each file has of the group whose members are given. */
@@ -246,9 +256,10 @@ static size_t find_missing(const struct sl_match *w, const struct sl_member *cal
     size_t count = 0;
 
     /* NCCL leaves out no number: a record was lost. Without steps, files may begin at different
-     * calls. */
+     * calls. The other rank may have a message in a batch. */
     if (sl_match_part(w, call)->numbered == SL_NUMBERED_BY_NCCL ||
-        (sl_match_part(w, call)->numbered == SL_NUMBERED_BY_STEP && !call->number))
+        (sl_match_part(w, call)->numbered == SL_NUMBERED_BY_STEP && !call->number) ||
+        (sl_message_is_p2p(sl_match_part(w, call)->type) && w->has_batches))
         return 0;
     for (size_t i = 0; i < w->ranges; i++) {
         uint32_t rank = w->range[i].rank;
@@ -272,6 +283,7 @@ static size_t find_missing(const struct sl_match *w, const struct sl_member *cal
 /* Takes a call that not all ranks recorded. */
 static void take_incomplete(struct sl_match *w, const struct sl_member *call, size_t size)
 {
+    int is_p2p = sl_message_is_p2p(sl_match_part(w, call)->type);
     uint32_t *missing = calloc(w->ranges + 1, sizeof(*missing));
     uint8_t *is_odd = calloc(size, 1);
     size_t count;
@@ -283,7 +295,8 @@ static void take_incomplete(struct sl_match *w, const struct sl_member *call, si
         if (count)
             sl_problems_add(w, SL_PROBLEM_MISSING, call, size, is_odd, missing, count);
         else if (needed(w, call) != 1)
-            w->s->not_recorded++;
+            w->s->unmatched[is_p2p ? SL_UNMATCHED_MESSAGE : SL_UNMATCHED_ABSENT] +=
+                is_p2p ? size : 1;
         sl_problems_check(w, call, size, SL_PROBLEM_CALL, sl_problems_one_call);
         add_untimed(w, call, size);
     }
@@ -338,8 +351,7 @@ static void check_times(struct sl_match *w, const struct sl_member *call, size_t
 static void bound_call(struct sl_match *w, const struct sl_member *call, size_t size)
 {
     if (is_whole(w, call, size) && agrees(w, call, size) && has_times(w, call, size))
-        sl_members_bound(w->s->clocks, call, size, sl_match_part(w, call)->type,
-                         root_of(w, call, size));
+        sl_members_bound(w->s->clocks, call, size, dependence_of(w, call), root_of(w, call, size));
 }
 
 static void each_call(struct sl_match *w, size_t first, size_t end,
@@ -358,15 +370,24 @@ static void each_call(struct sl_match *w, size_t first, size_t end,
 static uint64_t key_of(const struct sl_match *w, const struct sl_member *m)
 {
     const struct sl_rank_part *part = sl_match_part(w, m);
-    uint64_t self = (uint64_t)sl_match_self(w, m);
-    uint64_t from = (part->type == SL_COLLECTIVE_SEND ? self : (uint64_t)part->peer) & 0xfffff;
-    uint64_t to = (part->type == SL_COLLECTIVE_SEND ? (uint64_t)part->peer : self) & 0xfffff;
 
     if (sl_message_is_p2p(part->type))
-        return KEY_P2P | (uint64_t)part->group << 40 | from << 20 | to;
+        return KEY_P2P | sl_messages_key(w, m);
     if (part->numbered == SL_NUMBERED_BY_NCCL)
         return KEY_NCCL | (part->comm + part->func * 0x9e3779b97f4a7c15u) >> 1;
     return part->group | (part->numbered == SL_NUMBERED_BY_SEQ ? KEY_NUMBERED : 0);
+}
+
+/* Returns why the part of a member cannot be matched, or SL_UNMATCHED_KINDS. */
+static enum sl_unmatched why_not(const struct sl_match *w, const struct sl_member *m)
+{
+    const struct sl_rank_part *part = sl_match_part(w, m);
+
+    if (sl_match_rank(w, m) < 0)
+        return SL_UNMATCHED_RANK;
+    if (sl_message_is_p2p(part->type) && (part->peer < 0 || part->peer == sl_match_self(w, m)))
+        return SL_UNMATCHED_PEERS;
+    return part->is_loose ? SL_UNMATCHED_STEP : SL_UNMATCHED_KINDS;
 }
 
 /* Makes a member of each part that can be matched, and counts the others at once. */
@@ -374,7 +395,6 @@ static void collect(struct sl_match *w)
 {
     for (size_t i = 0; i < w->all->files; i++) {
         const struct sl_rank_file *file = &w->all->file[i];
-        int64_t rank = w->all->rank[file->rank].number;
 
         for (size_t k = 0; k < file->parts && !w->failed; k++) {
             const struct sl_rank_part *part = &file->part[k];
@@ -384,10 +404,11 @@ static void collect(struct sl_match *w)
                                   .rank = file->rank,
                                   .source = (uint32_t)i,
                                   .item = (uint32_t)k};
+            enum sl_unmatched why = why_not(w, &m);
 
-            if (rank < 0 || part->is_loose || (part->is_shared && sl_message_is_p2p(part->type))) {
+            if (why != SL_UNMATCHED_KINDS) {
                 add_untimed(w, &m, 1);
-                w->s->not_recorded += w->all->group[part->group].ranks != 1;
+                w->s->unmatched[why] += w->all->group[part->group].ranks != 1;
             } else {
                 m.group = key_of(w, &m);
                 w->member[w->members++] = m;
@@ -429,7 +450,12 @@ static void find_desynced(struct sl_match *w)
 static void match(struct sl_match *w)
 {
     collect(w);
-    sl_members_sort(w->member, w->members);
+    sl_members_order(w->member, w->members);
+    sl_messages_number(w);
+    for (size_t i = 0; i < w->members; i++)
+        if (sl_message_is_p2p(sl_match_part(w, &w->member[i])->type))
+            w->member[i].order = sl_messages_order(w, &w->member[i]);
+    sl_members_join(w->member, w->members);
     each_call(w, 0, w->members, bound_call);
     if (!w->failed)
         w->failed = sl_clocks_solve(w->s->clocks);

@@ -19,7 +19,7 @@ struct sl_summary_row {
     uint32_t group, call; /* index of the group; intern id */
     uint8_t type;
     int bucket;        /* sizes from 2^bucket, below 2^(bucket + 1); -1: 0; -2: not known */
-    uint64_t count;    /* collectives; one that several ranks recorded counts once */
+    uint64_t count;    /* collectives; one that was matched counts once */
     uint64_t timed;    /* those that all ranks recorded, on comparable clocks */
     uint64_t shared;   /* those whose kernel is that of several collectives */
     uint64_t sample;   /* the largest N; 1: all were recorded */
@@ -31,6 +31,16 @@ struct sl_summary_row {
     double local_bytes, local_ns;
     uint64_t together; /* timed ones that no rank began late */
     uint64_t *last;    /* for each rank: how often it began last and late */
+};
+
+/* Why a collective of several ranks was not matched, without being missing. */
+enum sl_unmatched {
+    SL_UNMATCHED_ABSENT, /* not all ranks recorded it */
+    SL_UNMATCHED_RANK,   /* the file does not name its rank */
+    SL_UNMATCHED_STEP,   /* it has no number and lies outside of steps */
+    SL_UNMATCHED_PEERS, /* a kernel of messages with several ranks, or with one that is not known */
+    SL_UNMATCHED_MESSAGE, /* no kernel of the other rank has the same messages */
+    SL_UNMATCHED_KINDS
 };
 
 enum sl_problem_kind {
@@ -57,9 +67,9 @@ struct sl_summary {
     struct sl_summary_problem *problem;
     size_t rows, row_slots, problems, problem_slots;
     uint64_t more_problems; /* those that are not kept */
-    /* Collectives of several ranks that were found on all of them; and those that were not, without
-     * being missing. */
-    uint64_t matched, not_recorded;
+    /* Collectives of several ranks that were found on all of them; and those that were not. A
+     * kernel of messages that was not matched counts on each rank that has it. */
+    uint64_t matched, unmatched[SL_UNMATCHED_KINDS];
     uint8_t *is_bad; /* for each group: 1 if it is not timed */
 };
 

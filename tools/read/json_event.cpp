@@ -100,7 +100,7 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
     if (size > SL_JSON_TEXT_MAX)
         return -EFBIG;
     *out = sl_trace_row();
-    out->out_elements = out->group_rank = out->message_size = -1;
+    out->out_elements = out->group_rank = out->message_size = out->calls = -1;
     out->nccl_number = out->nccl_bytes = out->nccl_root = out->nccl_peer = out->nccl_calls = -1;
     out->comm_ranks = out->comm_rank = out->comm_instance = -1;
     e = begin(j, text, size, &w, &doc);

@@ -154,7 +154,8 @@ struct sl_trace_row {
     struct sl_text collective, dtype, group, group_ranks;
     struct sl_text source; /* in files of syncline: the source line */
     int64_t in_elements, group_size, group_start, group_stride, src_rank, dst_rank;
-    int64_t out_elements, group_rank, message_size; /* -1: not in the row; no flag in `has` */
+    /* -1: not in the row; no flag in `has` */
+    int64_t out_elements, group_rank, message_size, calls;
     /* Further members of collectives, as written but without quotes: numbers or names. */
     struct sl_text call, batch, group_description, root_rank, seq;
     /* What NCCL says about a kernel; texts without quotes. -1: not in the row; no flag in `has`. */

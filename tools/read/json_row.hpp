@@ -77,6 +77,7 @@ constexpr number_arg number_args[] = {
     {"cbid", SL_HAS_CBID, &sl_trace_row::cbid},
     {"Rank", SL_HAS_NO_FLAG, &sl_trace_row::group_rank},
     {"bytes", SL_HAS_BYTES, &sl_trace_row::bytes},
+    {"Calls", SL_HAS_NO_FLAG, &sl_trace_row::calls},
     {"device", SL_HAS_DEVICE, &sl_trace_row::device},
     {"stream", SL_HAS_STREAM, &sl_trace_row::stream},
     {"result", SL_HAS_RESULT, &sl_trace_row::result},

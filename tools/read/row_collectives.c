@@ -78,6 +78,7 @@ uint32_t sl_row_collectives_row(struct sl_row_collectives *c, const struct sl_tr
         .group_stride = told(row, SL_HAS_GROUP_STRIDE, row->group_stride),
         .src_rank = told(row, SL_HAS_SRC_RANK, row->src_rank),
         .dst_rank = told(row, SL_HAS_DST_RANK, row->dst_rank),
+        .is_shared = row->batch.size != 0 && row->calls != 1,
     };
 
     return sl_collectives_put(c->comms, &all);

@@ -51,7 +51,8 @@ static const struct sl_column columns[] = {
                  "of the matched: time before the last rank began, together"},
     [TRANSFER] = {"transfer_ns", SL_COLUMN_NS, "of the matched: the other time, together"},
     [ALGORITHM] = {"algorithm_gb_per_s", SL_COLUMN_REAL,
-                   "10^9 bytes in a second: of transfer_ns or, if none is matched, of sum_ns"},
+                   "10^9 bytes in a second: of transfer_ns or, if none is matched, of sum_ns; "
+                   "none for kernels that several calls share"},
     [BUS] = {"bus_gb_per_s", SL_COLUMN_REAL, "the same times the factor of the type"},
     [LATE_RANK] = {"late_rank", SL_COLUMN_COUNT,
                    "the rank that this rank waited longest for; none: it waited for none"},
@@ -62,7 +63,7 @@ static const struct sl_column columns[] = {
 struct call {
     uint32_t group, ranks; /* as in sl_report_op */
     uint8_t type, dtype;
-    int is_matched;
+    int is_matched, is_shared;
     uint64_t bytes, ns, waiting_ns;
     int64_t late_rank;
 };
@@ -115,6 +116,7 @@ static int add_call(struct calls *all, size_t *slots, const struct sl_report *re
     c->ranks = (uint32_t)sl_recording_group_size(r, op->group);
     c->type = op->collective;
     c->dtype = op->dtype;
+    c->is_shared = op->is_shared;
     c->bytes = op->bytes;
     if (!last_ns)
         return 0;
@@ -140,13 +142,17 @@ static void put_bandwidth(struct sl_cell *row, const struct call *c, size_t coun
 /* Sets the parts of the matched calls, and the rank that they waited longest for. */
 static void put_parts(struct sl_cell *row, const struct calls *of, struct sl_table *out)
 {
-    uint64_t waiting_ns = 0, transfer_ns = 0, matched = 0;
+    uint64_t waiting_ns = 0, transfer_ns = 0, matched = 0, ns[2] = {0, 0}, count[2] = {0, 0};
     struct sl_sums late = {0};
 
     for (size_t i = 0; i < of->count; i++) {
         const struct call *c = &of->call[i];
         const uint32_t key[SL_SUM_KEYS] = {(uint32_t)c->late_rank};
 
+        if (!c->is_shared) {
+            count[c->is_matched]++;
+            ns[c->is_matched] += c->ns - c->waiting_ns;
+        }
         if (!c->is_matched)
             continue;
         matched++;
@@ -166,7 +172,7 @@ static void put_parts(struct sl_cell *row, const struct calls *of, struct sl_tab
         row[LATE_RANK] = sl_cell_number(late.sum[0].key[0]);
         row[LATE_RATIO] = sl_cell_ratio(late.sum[0].total_ns, waiting_ns);
     }
-    put_bandwidth(row, of->call, matched ? matched : of->count, matched ? transfer_ns : of->sum_ns);
+    put_bandwidth(row, of->call, count[count[1] != 0], ns[count[1] != 0]);
     sl_sums_free(&late);
 }
 

@@ -13,6 +13,7 @@
 #include "event/message.h"
 
 #define NO_END_NS INT64_MAX
+#define NO_STEP   UINT64_MAX /* the number of calls in recordings without steps */
 
 /* A recording is a rank of struct sl_clocks. If a rank has several, it is the first of them. */
 static uint32_t first_of_rank(const struct sl_recordings *all, size_t at)
@@ -37,9 +38,11 @@ static uint32_t host_of(const struct sl_recordings *all, size_t at)
     return i;
 }
 
-static int is_collective(const struct sl_report_op *op)
+/* In recordings with steps, what lies outside of them is not matched: there the ranks may have
+ * recorded different calls. */
+static int is_collective(const struct sl_recording *r, const struct sl_report_op *op)
 {
-    return op->group != 0 && !sl_message_is_p2p(op->collective) && op->part % 2 != 0;
+    return op->group != 0 && !sl_message_is_p2p(op->collective) && (!r->steps || op->part % 2 != 0);
 }
 
 static size_t collect(const struct sl_recordings *all, struct sl_member *member)
@@ -57,14 +60,14 @@ static size_t collect(const struct sl_recordings *all, struct sl_member *member)
 
             *m = (struct sl_member){
                 .group = r->op[k].group, .rank = rank, .source = (uint32_t)i, .item = (uint32_t)k};
-            if (!is_collective(&r->op[k]) ||
+            if (!is_collective(r, &r->op[k]) ||
                 __builtin_add_overflow(r->header.base_ns,
                                        (int64_t)(r->op[k].start_ns - SL_REPORT_ORIGIN_NS),
                                        &m->start_ns) ||
                 __builtin_add_overflow(m->start_ns, (int64_t)(r->op[k].end_ns - r->op[k].start_ns),
                                        &m->end_ns))
                 continue;
-            m->number = r->step[r->op[k].part / 2].number;
+            m->number = r->steps ? r->step[r->op[k].part / 2].number : NO_STEP;
             count++;
         }
     }
@@ -85,6 +88,28 @@ static int is_whole(const struct sl_recordings *all, const struct sl_member *m, 
         if (type_of(all, &m[i]) != type_of(all, m))
             return 0;
     return 1;
+}
+
+/* Sorts the members. Leaves out the groups whose ranks recorded different numbers of calls without
+ * steps: there the order does not tell which calls are one. Returns the number of members left. */
+static size_t keep_even(const struct sl_recordings *all, struct sl_member *member, size_t count)
+{
+    size_t kept = 0, first, end, last = 0, size;
+
+    sl_members_sort(member, count);
+    for (first = 0; first < count; first = end) {
+        for (end = first; end < count && member[end].group == member[first].group &&
+                          member[end].number == member[first].number;
+             end += size) {
+            size = sl_members_call(&member[end], count - end);
+            last = end;
+        }
+        if (member[first].number == NO_STEP && !is_whole(all, &member[last], end - last))
+            continue;
+        memmove(&member[kept], &member[first], (end - first) * sizeof(*member));
+        kept += end - first;
+    }
+    return kept;
 }
 
 /* Returns the time from the first end of the call's members to the last, or NO_END_NS if they need
@@ -208,7 +233,7 @@ static int64_t match_all(struct match *match)
     size_t end;
 
     match->count = collect(match->all, match->member);
-    sl_members_sort(match->member, match->count);
+    match->count = keep_even(match->all, match->member, match->count);
     bound(match->all, match->clocks, match->member, match->count);
     if (sl_clocks_solve(match->clocks) != 0)
         return -ENOMEM;
@@ -227,7 +252,7 @@ static struct sl_member *make_members(const struct sl_recordings *all, size_t *m
     *most = 1;
     for (size_t i = 0; i < all->count; i++)
         for (size_t k = 0; k < all->of[i].ops; k++)
-            *most += (size_t)is_collective(&all->of[i].op[k]);
+            *most += (size_t)is_collective(&all->of[i], &all->of[i].op[k]);
     return calloc(*most, sizeof(struct sl_member));
 }
 
@@ -252,7 +277,7 @@ int sl_peers_bound(const struct sl_recordings *all, struct sl_clocks *clocks)
     if (!member)
         return -ENOMEM;
     count = collect(all, member);
-    sl_members_sort(member, count);
+    count = keep_even(all, member, count);
     bound(all, clocks, member, count);
     free(member);
     return 0;

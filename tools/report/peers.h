@@ -2,9 +2,10 @@
  * peers.h - matches the collectives of several ranks, and finds when the last rank began each.
  *
  * Kernels of NCCL are matched by the group of ranks, the number of the step, and their order in the
- * step. A collective is matched only if the recordings of all ranks of its group are there, have
- * the same call at this place, and their clocks are known relative to each other (align/clocks.h).
- * A wait that is shorter than the error of the clocks is none.
+ * step. In recordings without steps they are matched by their order alone, if all ranks have the
+ * same number of them. A collective is matched only if the recordings of all ranks of its group are
+ * there, have the same call at this place, and their clocks are known relative to each other
+ * (align/clocks.h). A wait that is shorter than the error of the clocks is none.
  *
  * A group is not matched at all if one of its all-reduces, all-gathers, reduce-scatters or
  * all-to-alls ended on a rank before the last rank began it, by more than the clocks explain: then

@@ -159,6 +159,7 @@ static void take_op(struct reading *r, const struct sl_event *ev)
         op->group = collective.group + 1;
         op->collective = (uint8_t)collective.type;
         op->dtype = collective.dtype;
+        op->is_shared = collective.is_shared != 0;
         take_pair(r, ev, &collective);
     }
 }

@@ -43,6 +43,7 @@ struct sl_report_op {
     uint8_t work : 4;       /* enum sl_work */
     uint8_t is_node : 1;    /* 1: a node of a CUDA graph that has its own row */
     uint8_t has_waited : 1; /* 1: the operation began later because of `awaited` */
+    uint8_t is_shared : 1;  /* 1: a kernel that several collectives share */
     uint8_t collective;     /* enum sl_collective_type, if `group` is not 0 */
     uint8_t dtype;          /* of a collective: see sl_collective_dtype(); 0: not known */
 };

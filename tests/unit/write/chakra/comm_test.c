@@ -9,7 +9,7 @@ static void test_collective_has_type_size_and_group(void **state)
 {
     struct dom_node *n;
 
-    f.collective = (struct sl_collective){SL_COLLECTIVE_REDUCE_SCATTER, 4096, 4, 2, 1, 4096};
+    f.collective = (struct sl_collective){SL_COLLECTIVE_REDUCE_SCATTER, 4096, 4, 2, 1, 0, 4096};
     kernel(7, 17, 30, 1, NCCL);
     n = dom_find(read_back(), NCCL);
     assert_int_equal(n->type, 7);

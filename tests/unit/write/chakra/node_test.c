@@ -98,7 +98,7 @@ static void test_bytes_of_a_message_and_of_an_amount(void **state)
     const size_t before = sizeof(header_bytes) - 1 + sizeof(call_bytes) - 1;
     const size_t send_size = sizeof(send_bytes) - 1, memset_size = sizeof(memset_bytes) - 1;
 
-    f.collective = (struct sl_collective){SL_COLLECTIVE_SEND, 4096, 0, 2, 1, 4096};
+    f.collective = (struct sl_collective){SL_COLLECTIVE_SEND, 4096, 0, 2, 1, 0, 4096};
     call_ns("op", 10, 0, 1500, 5);
     kernel(7, 2, 5, 5, "ncclSendRecv");
     gpu(SL_EV_MEMSET, 8, 10, 12, 6, "m", 4096);
