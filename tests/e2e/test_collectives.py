@@ -1,14 +1,16 @@
 """Tests `syncline collectives` on traces worked out by hand: bandwidth, waiting, clocks of several hosts, ranks that
 do not agree, and bad input."""
+import gzip
 import json
 import random
+import subprocess
 
 import pytest
 
 from edges_tool import launch
 from real_traces import TRACES, real
 from test_report import step
-from test_tool import one_line, run
+from test_tool import TOOL, one_line, run
 
 
 def nccl(correlation, start, end, *, name="allreduce", into=None, elements=250, number=None, ranks=(0, 1),
@@ -447,6 +449,26 @@ def test_times_at_the_end_of_the_range(tmp_path):
     paths = [write(tmp_path, rank, nccl(1, 10, 20, number=1), baseTimeNanoseconds=(-1)**rank * (2**63 - 10**6),
                    host_name=f"node{rank}") for rank in (0, 1)]
     collectives(*paths, status=0)
+
+
+@pytest.mark.parametrize("command", ["collectives", "pipeline"])
+@pytest.mark.parametrize("kind, size", [("gz", 60), ("json", 150)])
+def test_a_cut_file_is_of_the_job_of_the_others(tmp_path, command, kind, size):
+    """Each process has a folder below that of the job. What is left of one file does not name the job."""
+    for rank, path in enumerate(many(tmp_path, ranks=3)):
+        folder = tmp_path / "out" / "job" / f"node-{rank}-{100 + rank}"
+        folder.mkdir(parents=True)
+        trace = json.loads(path.read_text())
+        rows = trace.pop("traceEvents")
+        text = json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x" * 200}],
+                           "generator": "syncline 0.1.0", "job": "job", "run_id": "abc", "run_start_ns": 5, **trace,
+                           "traceEvents": rows}).encode()
+        data = gzip.compress(text) if kind == "gz" else text
+        (folder / f"1.pt.trace.json{'.gz' if kind == 'gz' else ''}").write_bytes(data[:size] if rank == 1 else data)
+    for folder in (tmp_path / "out", tmp_path / "out" / "job"):
+        error = subprocess.run([TOOL, command, folder], capture_output=True, text=True).stderr
+        assert "several jobs" not in error and "node-1-101/1.pt.trace.json" in error
+        assert "is truncated or damaged" in error
 
 
 def test_wrong_usage(tmp_path):

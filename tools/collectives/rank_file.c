@@ -255,7 +255,11 @@ static int read_file(struct sl_rank_reading *r, const struct sl_command *command
     sl_trace_get_status(t, &input);
     strange = sl_trace_not_one(t, &item->span, &input);
     if (strange) {
-        sl_args_complain(command, "%s is not a Kineto trace: %s", r->out->path, strange);
+        sl_args_complain(command,
+                         strange == input.what
+                             ? "%s is truncated or damaged: %s; nothing of it can be read"
+                             : "%s is not a Kineto trace: %s",
+                         r->out->path, strange);
     } else {
         sl_rank_groups_end(r);
         if (!r->failed)
