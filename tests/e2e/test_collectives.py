@@ -398,6 +398,35 @@ def test_a_missing_rank_and_a_cut_file(tmp_path):
     assert (found["matched"], found["not_recorded"], found["problems"]) == (3, 2, [])
 
 
+def test_ranks_are_compared_although_one_has_no_file(tmp_path):
+    def change(rank, n, args):
+        if (rank, n) == (3, 2):
+            return {"name": "_allgather_base", "source": "train.py:12 odd"}
+        return {**args, "elements": 500} if (rank, n) == (1, 4) else args
+
+    paths = many(tmp_path, change)
+    paths.pop(0).unlink()
+    found = collectives(*paths, status=1)
+    assert found["absent_ranks"] == [0]
+    assert [(p["kind"], p["number"], p["odd"]["ranks"]) for p in found["problems"]] == [
+        ("different_call", 102, [3]), ("different_size", 104, [1])]
+
+
+def test_functions_of_nccl_are_compared_although_one_rank_has_no_file(tmp_path):
+    paths = []
+    for rank in range(1, 4):
+        rows = []
+        for n in range(3):
+            odd = (rank, n) == (3, 2)
+            rows += nccl(n + 1, 1000 * n + 10, 1000 * n + 30, name="_allgather_base" if odd else "allreduce",
+                         ranks=range(4), source="train.py:12 odd" if odd else "train.py:10 step",
+                         **by_nccl("AllGather" if odd else "AllReduce", 0 if odd else n, rank=rank, ranks=4))
+        paths.append(write(tmp_path, rank, rows, 4, host_name="node"))
+    found = collectives(*paths, status=1)
+    assert [(p["kind"], p["odd"]["ranks"], p["others"]["ranks"]) for p in found["problems"]] == [
+        ("different_call", [3], [1, 2])]
+
+
 def test_matching_by_steps_and_windows(tmp_path):
     """Without sequence numbers, in two files for each rank. Rank 1 makes one call less in step 3."""
     paths = []

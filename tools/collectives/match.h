@@ -20,6 +20,7 @@ struct sl_match {
     struct sl_ranks *all;
     struct sl_member *member;
     size_t members;
+    size_t *present;              /* of each group: how many of its known ranks have a file */
     int64_t *starts_ns;           /* room for the starts of a call */
     struct sl_match_range *range; /* of the group at hand */
     size_t ranges, range_slots;
@@ -47,7 +48,7 @@ static inline int64_t sl_match_self(const struct sl_match *w, const struct sl_me
 
 /* Names ranks that called different functions of NCCL after the same call. Their own numbers do not
  * tell, because NCCL numbers each function alone. `is_whole` is 1 for members whose call all ranks
- * made. */
+ * with a file made. */
 void sl_desync_find(struct sl_match *w, const uint8_t *is_whole);
 
 /* Returns 1 if both ends are the same call, or the two ends of a message. */
