@@ -348,7 +348,8 @@ def test_a_desynchronised_rank_is_named_with_both_lines(tmp_path):
         "kind": "different_call", "group": 0, "number": 102, "numbered_by": "Seq", "step": None, "order": 0,
         "odd": {"ranks": [3], "call": "all_gather_into_tensor", "line": "train.py:12 odd", "bytes": 1000, "dtype": "Float"},
         "others": {"ranks": [0, 1, 2], "call": "all_reduce", "line": "train.py:10 step", "bytes": 1000,
-                   "dtype": "Float"}}]
+                   "dtype": "Float"},
+        "last_call": None, "last_line": None}]
     assert ("group default_pg 0-3, number 102: rank 3 called all_gather_into_tensor (train.py:12 odd), ranks 0-2 all_reduce "
             "(train.py:10 step)") in run("collectives", *paths, status=1)[0]
     assert {row["call"]: (row["count"], row["timed"]) for row in found["collectives"]} == {
@@ -425,6 +426,77 @@ def test_functions_of_nccl_are_compared_although_one_rank_has_no_file(tmp_path):
     found = collectives(*paths, status=1)
     assert [(p["kind"], p["odd"]["ranks"], p["others"]["ranks"]) for p in found["problems"]] == [
         ("different_call", [3], [1, 2])]
+
+
+# ---- jobs that hang ----
+
+CALLS = {"AR": "allreduce", "AG": "_allgather_base", "RS": "_reduce_scatter_base"}
+
+
+def hung(tmp_path, calls, kernels, *, end=9_000_000, ends=None, killed=True, starts=None):
+    """Ranks that make these calls, one a ms, of which the first `kernels` have their kernels in the file. The files
+    end at `end` us. `starts`: the time of a call that is late, by rank and number."""
+    paths = []
+    for rank, names in enumerate(calls):
+        rows = []
+        for n, name in enumerate(names.split()):
+            at = (starts or {}).get((rank, n), 1000 * n)
+            args = {"name": CALLS[name], "ranks": range(len(calls)), "source": f"train.py:{n} {name}"}
+            both = nccl(n + 1, at + 10, at + 30, **args)
+            describing = {key: value for key, value in both[1]["args"].items()
+                          if key not in ("device", "context", "stream", "correlation")}
+            rows.append({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 42, "tid": 42, "ts": at,
+                         "dur": 9, "args": describing})
+            rows += both if n < kernels[rank] else []
+        rows.append({"ph": "X", "cat": "overhead", "name": "Buffer Flush", "pid": 42, "tid": 43,
+                     "ts": (ends or {}).get(rank, end), "dur": 1})
+        header = {"generator": "syncline 0.1.0"} if killed else {}
+        paths.append(write(tmp_path, rank, rows, len(calls), host_name="node", **header))
+    return paths
+
+
+def test_a_rank_that_a_hung_job_waits_for(tmp_path):
+    """Rank 1 stopped after the second call and recorded nothing any more."""
+    paths = hung(tmp_path, ["AR AR AG", "AR AR"], [2, 2], ends={1: 1100})
+    found = collectives(*paths, status=1)
+    (problem,) = found["problems"]
+    assert (problem["kind"], problem["odd"]["ranks"], problem["others"]["ranks"], problem["others"]["call"],
+            problem["others"]["line"], problem["last_call"], problem["last_line"]) == (
+        "missing_call", [1], [0], "all_gather_into_tensor", "train.py:2 AG", "all_reduce", "train.py:1 AR")
+    assert (problem["number"], problem["numbered_by"], problem["step"]) == (None, None, None)
+    assert ("group default_pg 0,1, after the last collective of all ranks: rank 1 did not call all_gather_into_tensor "
+            "(train.py:2 AG), rank 0 did; last call of rank 1: all_reduce (train.py:1 AR)\n"
+            in run("collectives", *paths, status=1)[0])
+
+
+@pytest.mark.parametrize("kernels", [[4, 4], [0, 6], [3, 4], [0, 0]])
+def test_calls_of_a_hung_job_that_differ(tmp_path, kernels):
+    """Rank 0 makes one all_gather too many. All of its kernels may be missing."""
+    paths = hung(tmp_path, ["AR RS AG AR AG RS AG", "AR RS AG AR RS AG"], kernels, killed=False)
+    found = collectives(*paths, status=1)
+    (problem,) = found["problems"]
+    assert problem["kind"] == "different_call"
+    assert sorted((side["ranks"], side["call"], side["line"]) for side in (problem["odd"], problem["others"])) == [
+        ([0], "all_gather_into_tensor", "train.py:4 AG"), ([1], "reduce_scatter_tensor", "train.py:4 RS")]
+
+
+@pytest.mark.parametrize("change", [
+    {"end": 1_000_000},                        # nobody waited for long
+    {"killed": False, "ends": {1: 1500}},      # the file of rank 1 ends before the call
+    {"calls": ["AG AR", "AR AG"], "kernels": [0, 0]},  # the files may begin at different calls
+    {"calls": ["AR AR AG", "AR AR"], "kernels": [3, 2]}])  # the call ended, so rank 1 made it
+def test_calls_that_are_no_hang(tmp_path, change):
+    args = {"calls": ["AR AR AG", "AR AR"], "kernels": [2, 2], **change}
+    assert collectives(*hung(tmp_path, **args))["problems"] == []
+
+
+def test_a_recovered_file_is_named(tmp_path):
+    paths = hung(tmp_path, ["AR AR", "AR AR"], [2, 2])
+    assert [file["is_recovered"] for file in collectives(*paths)["files"]] == [True, True]
+    assert ("a file of ranks 0,1 ends before its process did, which was killed: calls of the last second may be missing\n"
+            in run("collectives", *paths)[0])
+    paths = hung(tmp_path, ["AR AR", "AR AR"], [2, 2], killed=False)
+    assert "killed" not in run("collectives", *paths)[0]
 
 
 def test_matching_by_steps_and_windows(tmp_path):

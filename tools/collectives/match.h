@@ -30,7 +30,9 @@ struct sl_match {
 static inline const struct sl_rank_part *sl_match_part(const struct sl_match *w,
                                                        const struct sl_member *m)
 {
-    return &w->all->file[m->source].part[m->item];
+    const struct sl_rank_file *file = &w->all->file[m->source];
+
+    return m->item < file->parts ? &file->part[m->item] : &file->call[m->item - file->parts];
 }
 
 static inline int64_t sl_match_rank(const struct sl_match *w, const struct sl_member *m)
@@ -50,6 +52,10 @@ static inline int64_t sl_match_self(const struct sl_match *w, const struct sl_me
  * tell, because NCCL numbers each function alone. `is_whole` is 1 for members whose call all ranks
  * with a file made. */
 void sl_desync_find(struct sl_match *w, const uint8_t *is_whole);
+
+/* Names ranks whose calls of PyTorch differ after the last collective of the group that all ranks
+ * made. `is_whole` as above. */
+void sl_hang_find(struct sl_match *w, const uint8_t *is_whole);
 
 /* Returns 1 if both ends are the same call, or the two ends of a message. */
 int sl_problems_one_call(const struct sl_rank_part *a, const struct sl_rank_part *b);

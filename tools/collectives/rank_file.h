@@ -35,7 +35,8 @@ struct sl_rank_reading {
     struct sl_rank_group *group;
     struct sl_rank_interval *compute; /* kernels that do not communicate */
     struct sl_rank_step *step;
-    size_t groups, group_slots, part_slots, computes, compute_slots, steps, step_slots;
+    size_t groups, group_slots, part_slots, call_slots, computes, compute_slots, steps, step_slots;
+    int64_t end_ns;   /* of the last event */
     uint64_t invalid; /* events that could not be read */
     int failed;       /* 0 or -ENOMEM */
 };

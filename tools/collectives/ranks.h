@@ -5,8 +5,8 @@
  * describes, or several with the same sequence number. Names of all files are interned in one
  * table.
  *
- * Threads: one owner; helper threads read the file. Memory: 120 bytes for each part; while a file
- * is read, also 24 bytes for each kernel and up to 64 MiB for its launches.
+ * Threads: one owner; helper threads read the file. Memory: 120 bytes for each part and call; while
+ * a file is read, also 24 bytes for each kernel and up to 64 MiB for its launches.
  */
 #ifndef SL_COLLECTIVES_RANKS_H
 #define SL_COLLECTIVES_RANKS_H
@@ -22,8 +22,9 @@
 /* What numbers a part. */
 enum sl_rank_numbering {
     SL_NUMBERED_BY_STEP,
-    SL_NUMBERED_BY_SEQ, /* PyTorch's sequence number, of the group */
-    SL_NUMBERED_BY_NCCL /* NCCL's number, of the communicator and function */
+    SL_NUMBERED_BY_SEQ,  /* PyTorch's sequence number, of the group */
+    SL_NUMBERED_BY_NCCL, /* NCCL's number, of the communicator and function */
+    SL_NUMBERED_BY_ORDER /* not at all: a call of PyTorch, without its kernel */
 };
 
 struct sl_rank_part {
@@ -47,10 +48,13 @@ struct sl_rank_part {
     uint8_t dtype, device;
     uint8_t numbered; /* enum sl_rank_numbering */
     uint8_t func;     /* enum sl_collective_type of NCCL's function, if NCCL numbers the part */
-    uint8_t is_shared : 1; /* 1: the kernel is that of several collectives, or of a batch */
-    uint8_t is_loose : 1;  /* 1: numbered by step, before the first step or after the last, where
-                              ranks may have recorded different calls */
-    uint8_t is_nccl : 1;   /* 1: only NCCL describes the part, so it may have been sampled */
+    uint8_t is_shared : 1;  /* 1: the kernel is that of several collectives, or of a batch */
+    uint8_t is_loose : 1;   /* 1: numbered by step, before the first step or after the last, where
+                               ranks may have recorded different calls */
+    uint8_t is_nccl : 1;    /* 1: only NCCL describes the part, so it may have been sampled */
+    uint8_t has_launch : 1; /* 1: launch_ns is that of the launch */
+    uint8_t is_open : 1;    /* 1: a call of PyTorch of which the file has no kernel, nor one of a
+                               later call of its group */
 };
 
 struct sl_rank_file {
@@ -59,8 +63,14 @@ struct sl_rank_file {
     uint32_t rank; /* index in sl_ranks.rank */
     struct sl_rank_part *part;
     size_t parts;
+    /* The calls of PyTorch, except send and recv, in the order of the file. They have no kernels,
+     * and start_ns is the time of the call. */
+    struct sl_rank_part *call;
+    size_t calls;
+    int64_t end_ns; /* since the epoch: the end of the window, or of the last event */
     uint64_t undescribed, undescribed_ns; /* kernels of communication that nothing describes */
     int is_cut;                           /* 1: only a part of the file was read */
+    int is_recovered;                     /* 1: the file ends before its process did */
 };
 
 /* A group of ranks and its description, such as "default_pg"; or a communicator, if only NCCL

@@ -436,6 +436,7 @@ static void find_desynced(struct sl_match *w)
     }
     if (whole) {
         sl_desync_find(w, whole);
+        sl_hang_find(w, whole);
     } else {
         w->failed = -ENOMEM;
     }
