@@ -469,6 +469,19 @@ def test_a_rank_that_a_hung_job_waits_for(tmp_path):
             in run("collectives", *paths, status=1)[0])
 
 
+@pytest.mark.parametrize("ending, problems", [(".part", 1), ("", 0)])
+def test_a_hung_job_before_its_files_are_completed(tmp_path, ending, problems):
+    """A file of another name that is cut may have had the call."""
+    paths = []
+    for path in hung(tmp_path, ["AR AR AG", "AR AR"], [2, 2], ends={1: 1100}):
+        paths.append(path.rename(f"{path}{ending}"))
+        trace = json.loads(paths[-1].read_text())
+        text = json.dumps({key: trace[key] for key in trace if key != "traceEvents"})[:-1]
+        paths[-1].write_text(text + ', "traceEvents": ' + json.dumps(trace["traceEvents"])[:-1])
+    found = collectives(*paths, status=1)
+    assert [(p["kind"], p["odd"]["ranks"]) for p in found["problems"]] == [("missing_call", [1])] * problems
+
+
 @pytest.mark.parametrize("kernels", [[4, 4], [0, 6], [3, 4], [0, 0]])
 def test_calls_of_a_hung_job_that_differ(tmp_path, kernels):
     """Rank 0 makes one all_gather too many. All of its kernels may be missing."""

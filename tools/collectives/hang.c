@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collectives/match.h"
 #include "event/message.h"
@@ -147,10 +148,14 @@ static int hangs(const struct sl_match *w, const struct sl_member *call, size_t 
     return is_long;
 }
 
-/* Returns 1 if the file would have a call that its rank made at this time. */
+/* Returns 1 if the file would have a call that its rank made at this time. The file of a process
+ * that was killed, or still runs, has all but the last second. */
 static int reaches(const struct sl_rank_file *file, int64_t ns)
 {
-    return file->calls && (file->is_recovered || (!file->is_cut && file->end_ns > ns));
+    size_t size = strlen(file->path);
+    int is_part = size > 5 && strcmp(file->path + size - 5, ".part") == 0;
+
+    return file->calls && (file->is_recovered || is_part || (!file->is_cut && file->end_ns > ns));
 }
 
 /* Names the ranks that made the call before, but not this one. */
