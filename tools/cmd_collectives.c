@@ -39,7 +39,7 @@ static void limit(const struct sl_command *command, struct sl_ranks *all)
     if (config.collectives == SL_COLLECTIVES_CROSSNODE)
         sl_nodes_keep_between(all);
     for (size_t i = 0; config.collectives == SL_COLLECTIVES_NONE && i < all->files; i++)
-        all->file[i].parts = 0;
+        all->file[i].parts = all->file[i].calls = 0;
     sl_args_problem(command, "%s=%s leaves out collectives; unset it to list all", name,
                     getenv(name));
 }

@@ -1,14 +1,16 @@
 """Tests `syncline collectives` on traces worked out by hand: bandwidth, waiting, clocks of several hosts, ranks that
 do not agree, and bad input."""
+import gzip
 import json
 import random
+import subprocess
 
 import pytest
 
 from edges_tool import launch
 from real_traces import TRACES, real
 from test_report import report, step, table
-from test_tool import one_line, run
+from test_tool import TOOL, one_line, run
 
 
 def nccl(correlation, start, end, *, name="allreduce", into=None, elements=250, number=None, ranks=(0, 1),
@@ -521,7 +523,8 @@ def test_a_desynchronised_rank_is_named_with_both_lines(tmp_path):
         "kind": "different_call", "group": 0, "number": 102, "numbered_by": "Seq", "step": None, "order": 0,
         "odd": {"ranks": [3], "call": "all_gather_into_tensor", "line": "train.py:12 odd", "bytes": 1000, "dtype": "Float"},
         "others": {"ranks": [0, 1, 2], "call": "all_reduce", "line": "train.py:10 step", "bytes": 1000,
-                   "dtype": "Float"}}]
+                   "dtype": "Float"},
+        "last_call": None, "last_line": None}]
     assert ("group default_pg 0-3, number 102: rank 3 called all_gather_into_tensor (train.py:12 odd), ranks 0-2 all_reduce "
             "(train.py:10 step)") in run("collectives", *paths, status=1)[0]
     assert {row["call"]: (row["count"], row["timed"]) for row in found["collectives"]} == {
@@ -569,6 +572,119 @@ def test_a_missing_rank_and_a_cut_file(tmp_path):
     assert "truncated or damaged" in one_line(error)
     assert [file["is_cut"] for file in found["files"]] == [False, True, False, False]
     assert (found["matched"], found["not_recorded"], found["problems"]) == (3, 2, [])
+
+
+def test_ranks_are_compared_although_one_has_no_file(tmp_path):
+    def change(rank, n, args):
+        if (rank, n) == (3, 2):
+            return {"name": "_allgather_base", "source": "train.py:12 odd"}
+        return {**args, "elements": 500} if (rank, n) == (1, 4) else args
+
+    paths = many(tmp_path, change)
+    paths.pop(0).unlink()
+    found = collectives(*paths, status=1)
+    assert found["absent_ranks"] == [0]
+    assert [(p["kind"], p["number"], p["odd"]["ranks"]) for p in found["problems"]] == [
+        ("different_call", 102, [3]), ("different_size", 104, [1])]
+
+
+def test_functions_of_nccl_are_compared_although_one_rank_has_no_file(tmp_path):
+    paths = []
+    for rank in range(1, 4):
+        rows = []
+        for n in range(3):
+            odd = (rank, n) == (3, 2)
+            rows += nccl(n + 1, 1000 * n + 10, 1000 * n + 30, name="_allgather_base" if odd else "allreduce",
+                         ranks=range(4), source="train.py:12 odd" if odd else "train.py:10 step",
+                         **by_nccl("AllGather" if odd else "AllReduce", 0 if odd else n, rank=rank, ranks=4))
+        paths.append(write(tmp_path, rank, rows, 4, host_name="node"))
+    found = collectives(*paths, status=1)
+    assert [(p["kind"], p["odd"]["ranks"], p["others"]["ranks"]) for p in found["problems"]] == [
+        ("different_call", [3], [1, 2])]
+
+
+# ---- jobs that hang ----
+
+CALLS = {"AR": "allreduce", "AG": "_allgather_base", "RS": "_reduce_scatter_base"}
+
+
+def hung(tmp_path, calls, kernels, *, end=9_000_000, ends=None, killed=True, starts=None):
+    """Ranks that make these calls, one a ms, of which the first `kernels` have their kernels in the file. The files
+    end at `end` us. `starts`: the time of a call that is late, by rank and number."""
+    paths = []
+    for rank, names in enumerate(calls):
+        rows = []
+        for n, name in enumerate(names.split()):
+            at = (starts or {}).get((rank, n), 1000 * n)
+            args = {"name": CALLS[name], "ranks": range(len(calls)), "source": f"train.py:{n} {name}"}
+            both = nccl(n + 1, at + 10, at + 30, **args)
+            describing = {key: value for key, value in both[1]["args"].items()
+                          if key not in ("device", "context", "stream", "correlation")}
+            rows.append({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 42, "tid": 42, "ts": at,
+                         "dur": 9, "args": describing})
+            rows += both if n < kernels[rank] else []
+        rows.append({"ph": "X", "cat": "overhead", "name": "Buffer Flush", "pid": 42, "tid": 43,
+                     "ts": (ends or {}).get(rank, end), "dur": 1})
+        header = {"generator": "syncline 0.1.0"} if killed else {}
+        paths.append(write(tmp_path, rank, rows, len(calls), host_name="node", **header))
+    return paths
+
+
+def test_a_rank_that_a_hung_job_waits_for(tmp_path):
+    """Rank 1 stopped after the second call and recorded nothing any more."""
+    paths = hung(tmp_path, ["AR AR AG", "AR AR"], [2, 2], ends={1: 1100})
+    found = collectives(*paths, status=1)
+    (problem,) = found["problems"]
+    assert (problem["kind"], problem["odd"]["ranks"], problem["others"]["ranks"], problem["others"]["call"],
+            problem["others"]["line"], problem["last_call"], problem["last_line"]) == (
+        "missing_call", [1], [0], "all_gather_into_tensor", "train.py:2 AG", "all_reduce", "train.py:1 AR")
+    assert (problem["number"], problem["numbered_by"], problem["step"]) == (None, None, None)
+    assert ("group default_pg 0,1, after the last collective of all ranks: rank 1 did not call all_gather_into_tensor "
+            "(train.py:2 AG), rank 0 did; last call of rank 1: all_reduce (train.py:1 AR)\n"
+            in run("collectives", *paths, status=1)[0])
+
+
+@pytest.mark.parametrize("ending, problems", [(".part", 1), ("", 0)])
+def test_a_hung_job_before_its_files_are_completed(tmp_path, ending, problems):
+    """A file of another name that is cut may have had the call."""
+    paths = []
+    for path in hung(tmp_path, ["AR AR AG", "AR AR"], [2, 2], ends={1: 1100}):
+        paths.append(path.rename(f"{path}{ending}"))
+        trace = json.loads(paths[-1].read_text())
+        text = json.dumps({key: trace[key] for key in trace if key != "traceEvents"})[:-1]
+        paths[-1].write_text(text + ', "traceEvents": ' + json.dumps(trace["traceEvents"])[:-1])
+    found = collectives(*paths, status=1)
+    assert [(p["kind"], p["odd"]["ranks"]) for p in found["problems"]] == [("missing_call", [1])] * problems
+
+
+@pytest.mark.parametrize("kernels", [[4, 4], [0, 6], [3, 4], [0, 0]])
+def test_calls_of_a_hung_job_that_differ(tmp_path, kernels):
+    """Rank 0 makes one all_gather too many. All of its kernels may be missing."""
+    paths = hung(tmp_path, ["AR RS AG AR AG RS AG", "AR RS AG AR RS AG"], kernels, killed=False)
+    found = collectives(*paths, status=1)
+    (problem,) = found["problems"]
+    assert problem["kind"] == "different_call"
+    assert sorted((side["ranks"], side["call"], side["line"]) for side in (problem["odd"], problem["others"])) == [
+        ([0], "all_gather_into_tensor", "train.py:4 AG"), ([1], "reduce_scatter_tensor", "train.py:4 RS")]
+
+
+@pytest.mark.parametrize("change", [
+    {"end": 1_000_000},                        # nobody waited for long
+    {"killed": False, "ends": {1: 1500}},      # the file of rank 1 ends before the call
+    {"calls": ["AG AR", "AR AG"], "kernels": [0, 0]},  # the files may begin at different calls
+    {"calls": ["AR AR AG", "AR AR"], "kernels": [3, 2]}])  # the call ended, so rank 1 made it
+def test_calls_that_are_no_hang(tmp_path, change):
+    args = {"calls": ["AR AR AG", "AR AR"], "kernels": [2, 2], **change}
+    assert collectives(*hung(tmp_path, **args))["problems"] == []
+
+
+def test_a_recovered_file_is_named(tmp_path):
+    paths = hung(tmp_path, ["AR AR", "AR AR"], [2, 2])
+    assert [file["is_recovered"] for file in collectives(*paths)["files"]] == [True, True]
+    assert ("a file of ranks 0,1 ends before its process did, which was killed: calls of the last second may be missing\n"
+            in run("collectives", *paths)[0])
+    paths = hung(tmp_path, ["AR AR", "AR AR"], [2, 2], killed=False)
+    assert "killed" not in run("collectives", *paths)[0]
 
 
 def test_matching_by_steps_and_windows(tmp_path):
@@ -622,6 +738,26 @@ def test_times_at_the_end_of_the_range(tmp_path):
     paths = [write(tmp_path, rank, nccl(1, 10, 20, number=1), baseTimeNanoseconds=(-1)**rank * (2**63 - 10**6),
                    host_name=f"node{rank}") for rank in (0, 1)]
     collectives(*paths, status=0)
+
+
+@pytest.mark.parametrize("command", ["collectives", "pipeline"])
+@pytest.mark.parametrize("kind, size", [("gz", 60), ("json", 150)])
+def test_a_cut_file_is_of_the_job_of_the_others(tmp_path, command, kind, size):
+    """Each process has a folder below that of the job. What is left of one file does not name the job."""
+    for rank, path in enumerate(many(tmp_path, ranks=3)):
+        folder = tmp_path / "out" / "job" / f"node-{rank}-{100 + rank}"
+        folder.mkdir(parents=True)
+        trace = json.loads(path.read_text())
+        rows = trace.pop("traceEvents")
+        text = json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "x" * 200}],
+                           "generator": "syncline 0.1.0", "job": "job", "run_id": "abc", "run_start_ns": 5, **trace,
+                           "traceEvents": rows}).encode()
+        data = gzip.compress(text) if kind == "gz" else text
+        (folder / f"1.pt.trace.json{'.gz' if kind == 'gz' else ''}").write_bytes(data[:size] if rank == 1 else data)
+    for folder in (tmp_path / "out", tmp_path / "out" / "job"):
+        error = subprocess.run([TOOL, command, folder], capture_output=True, text=True).stderr
+        assert "several jobs" not in error and "node-1-101/1.pt.trace.json" in error
+        assert "is truncated or damaged" in error
 
 
 def test_wrong_usage(tmp_path):

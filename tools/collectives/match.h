@@ -20,6 +20,7 @@ struct sl_match {
     struct sl_ranks *all;
     struct sl_member *member;
     size_t members;
+    size_t *present;              /* of each group: how many of its known ranks have a file */
     int64_t *starts_ns;           /* room for the starts of a call */
     struct sl_match_range *range; /* of the group at hand */
     size_t ranges, range_slots;
@@ -30,7 +31,9 @@ struct sl_match {
 static inline const struct sl_rank_part *sl_match_part(const struct sl_match *w,
                                                        const struct sl_member *m)
 {
-    return &w->all->file[m->source].part[m->item];
+    const struct sl_rank_file *file = &w->all->file[m->source];
+
+    return m->item < file->parts ? &file->part[m->item] : &file->call[m->item - file->parts];
 }
 
 static inline int64_t sl_match_rank(const struct sl_match *w, const struct sl_member *m)
@@ -60,8 +63,12 @@ int sl_messages_agree(const struct sl_rank_part *a, const struct sl_rank_part *b
 
 /* Names ranks that called different functions of NCCL after the same call. Their own numbers do not
  * tell, because NCCL numbers each function alone. `is_whole` is 1 for members whose call all ranks
- * made. */
+ * with a file made. */
 void sl_desync_find(struct sl_match *w, const uint8_t *is_whole);
+
+/* Names ranks whose calls of PyTorch differ after the last collective of the group that all ranks
+ * made. `is_whole` as above. */
+void sl_hang_find(struct sl_match *w, const uint8_t *is_whole);
 
 /* Returns 1 if both ends are the same call, or the two ends of a message. */
 int sl_problems_one_call(const struct sl_rank_part *a, const struct sl_rank_part *b);

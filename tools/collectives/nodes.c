@@ -64,5 +64,10 @@ void sl_nodes_keep_between(struct sl_ranks *all)
                 file->part[kept++] = *part;
         }
         file->parts = kept;
+        kept = 0;
+        for (size_t k = 0; k < file->calls; k++)
+            if (is_group_between(all, local, &all->group[file->call[k].group]))
+                file->call[kept++] = file->call[k];
+        file->calls = kept;
     }
 }

@@ -74,8 +74,10 @@ static void put_files(FILE *f, const struct sl_ranks *all)
         put_rank(f, ", \"rank\": ", all->rank[file->rank].number);
         put_name(f, ", \"host\": ", file->header.host);
         fprintf(f,
-                ", \"is_cut\": %s, \"undescribed\": %" PRIu64 ", \"undescribed_ns\": %" PRIu64 "}",
-                file->is_cut ? "true" : "false", file->undescribed, file->undescribed_ns);
+                ", \"is_cut\": %s, \"is_recovered\": %s, \"undescribed\": %" PRIu64
+                ", \"undescribed_ns\": %" PRIu64 "}",
+                file->is_cut ? "true" : "false", file->is_recovered ? "true" : "false",
+                file->undescribed, file->undescribed_ns);
     }
 }
 
@@ -189,19 +191,23 @@ static void put_side(FILE *f, const struct sl_summary *s, const char *before, co
 
 static void put_problem(FILE *f, const struct sl_summary *s, const struct sl_summary_problem *p)
 {
-    static const char *const numbered_by[] = {
-        [SL_NUMBERED_BY_STEP] = "", [SL_NUMBERED_BY_SEQ] = "Seq", [SL_NUMBERED_BY_NCCL] = "NCCL"};
+    static const char *const numbered_by[] = {[SL_NUMBERED_BY_STEP] = "",
+                                              [SL_NUMBERED_BY_SEQ] = "Seq",
+                                              [SL_NUMBERED_BY_NCCL] = "NCCL",
+                                              [SL_NUMBERED_BY_ORDER] = ""};
     const struct sl_rank_part *part = p->rest;
 
     fprintf(f, "{\"kind\": \"%s\", \"group\": %" PRIu32, sl_collectives_problem_name(p->kind),
             part->group);
-    put_number(f, ", \"number\": ", part->numbered != SL_NUMBERED_BY_STEP, part->number);
+    put_number(f, ", \"number\": ", *numbered_by[part->numbered] != '\0', part->number);
     put_name(f, ", \"numbered_by\": ", numbered_by[part->numbered]);
     put_number(f, ", \"step\": ", part->numbered == SL_NUMBERED_BY_STEP && part->number % 2,
                part->number / 2);
     fprintf(f, ", \"order\": %" PRIu32, p->order);
     put_side(f, s, ", \"odd\": ", p->rank, p->odds, p->odd);
     put_side(f, s, ", \"others\": ", p->rank + p->odds, p->rests, part);
+    put_name(f, ", \"last_call\": ", p->last ? sl_ranks_name(s->all, p->last->call) : "");
+    put_name(f, ", \"last_line\": ", p->last ? sl_ranks_name(s->all, p->last->line) : "");
     fputs("}", f);
 }
 

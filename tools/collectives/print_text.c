@@ -127,6 +127,29 @@ static const char *plural(uint64_t count)
 
 /* ---- the head ---- */
 
+/* Names the ranks of which a file ends before the process did. */
+static void put_recovered(FILE *f, const struct sl_summary *s)
+{
+    const struct sl_ranks *all = s->all;
+    struct ranges ranks = {{0}, 0, 0, 0, 0, 0};
+    uint64_t count;
+
+    for (uint32_t i = 0; i < all->ranks && all->rank[i].number >= 0; i++) {
+        int is_recovered = 0;
+
+        for (size_t k = 0; k < all->files; k++)
+            is_recovered |= all->file[k].rank == i && all->file[k].is_recovered;
+        if (is_recovered)
+            put_rank(&ranks, (uint64_t)all->rank[i].number);
+    }
+    count = ranks.count;
+    if (count)
+        fprintf(f,
+                "a file of rank%s %s ends before its process did, which was killed: calls of the "
+                "last second may be missing\n",
+                plural(count), range_text(&ranks));
+}
+
 static void put_head(FILE *f, const struct sl_summary *s)
 {
     const struct sl_ranks *all = s->all;
@@ -152,6 +175,7 @@ static void put_head(FILE *f, const struct sl_summary *s)
         if (all->file[i].is_cut && all->rank[all->file[i].rank].number >= 0)
             fprintf(f, "only a part of a file of rank %" PRId64 " was read: %s\n",
                     all->rank[all->file[i].rank].number, all->file[i].path);
+    put_recovered(f, s);
 }
 
 /* Prints a signed length of time. */
@@ -371,6 +395,8 @@ static void put_place(FILE *f, const struct sl_summary *s, const struct sl_summa
         fprintf(f, ", number %" PRIu64, p->rest->number);
     else if (p->rest->numbered == SL_NUMBERED_BY_NCCL)
         fprintf(f, ", NCCL's number %" PRIu64, p->rest->number);
+    else if (p->rest->numbered == SL_NUMBERED_BY_ORDER)
+        fputs(", after the last collective of all ranks", f);
     else if (p->rest->number % 2)
         fprintf(f, ", step %" PRIu64 ", collective %" PRIu32, p->rest->number / 2, p->order + 1);
     else
@@ -403,6 +429,11 @@ static void put_problem(FILE *f, const struct sl_summary *s, const struct sl_sum
             range_text(&rest));
     if (p->kind != SL_PROBLEM_MISSING)
         put_side(f, s, p->rest, p->kind);
+    if (p->last) {
+        fputs("; last call of", f);
+        fprintf(f, " rank %" PRId64 ":", s->all->rank[p->rank[0]].number);
+        put_side(f, s, p->last, p->kind);
+    }
     fputs("\n", f);
 }
 

@@ -125,12 +125,10 @@ static void add_part(struct sl_rank_reading *r, const struct sl_rank_part *about
     part->group = (uint32_t)group;
 }
 
-static void take_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
-                      const struct sl_collective *coll)
+static struct sl_rank_part describe(struct sl_rank_reading *r, const struct sl_trace_row *row,
+                                    const struct sl_collective *coll)
 {
-    struct sl_rank_group group = {.number = coll->group,
-                                  .description = put_name(r, row->group_description)};
-    struct sl_rank_part part = {
+    return (struct sl_rank_part){
         .size = coll->message_bytes >= 0 ? (uint64_t)coll->message_bytes : SL_MESSAGE_UNKNOWN,
         .call = call_of(r, row, coll->type),
         .calls = row->calls > 0 && row->calls < SL_RANK_GROUPS_MOST ? (uint32_t)row->calls : 1,
@@ -139,6 +137,20 @@ static void take_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
         .type = (uint8_t)coll->type,
         .dtype = coll->dtype,
         .is_shared = coll->is_shared};
+}
+
+static struct sl_rank_group group_of(struct sl_rank_reading *r, const struct sl_trace_row *row,
+                                     const struct sl_collective *coll)
+{
+    return (struct sl_rank_group){.number = coll->group,
+                                  .description = put_name(r, row->group_description)};
+}
+
+static void take_part(struct sl_rank_reading *r, const struct sl_trace_row *row,
+                      const struct sl_collective *coll)
+{
+    struct sl_rank_group group = group_of(r, row, coll);
+    struct sl_rank_part part = describe(r, row, coll);
 
     /* A replay of a CUDA graph has the numbers of the capture, each time. */
     if (!(row->has & SL_HAS_GRAPH) && !sl_message_is_p2p(coll->type) &&
@@ -219,6 +231,36 @@ static void take_kernel(struct sl_rank_reading *r, const struct sl_trace_row *ro
                                         (uint8_t)device_of(row)};
 }
 
+/* Takes a call of PyTorch. A collective that hangs has no kernel in the file, but it has its call.
+ */
+static void take_call(struct sl_rank_reading *r, const struct sl_trace_row *row)
+{
+    struct sl_rank_file *out = r->out;
+    struct sl_collective coll;
+    struct sl_rank_group group;
+    struct sl_rank_part *call;
+    int64_t place;
+
+    if (!row->collective.data || !sl_text_is(row->name, "record_param_comms") ||
+        !sl_row_collectives_get(r->collectives, sl_row_collectives_row(r->collectives, row),
+                                &coll) ||
+        sl_message_is_p2p(coll.type) || coll.type == SL_COLLECTIVE_BATCH)
+        return;
+    group = group_of(r, row, &coll);
+    place = sl_rank_groups_put(r, &group);
+    call = place >= 0 ? sl_grow((void **)&out->call, &out->calls, &r->call_slots, sizeof(*call))
+                      : NULL;
+    if (!call) {
+        r->failed = -ENOMEM;
+        return;
+    }
+    *call = describe(r, row, &coll);
+    call->numbered = SL_NUMBERED_BY_ORDER;
+    call->start_ns = call->end_ns = call->launch_ns = row->ts_ns;
+    call->group = (uint32_t)place;
+    call->line = put_name(r, row->source);
+}
+
 static void take_launch(struct sl_rank_reading *r, const struct sl_trace_row *row)
 {
     uint64_t *value;
@@ -253,8 +295,12 @@ static void take_row(struct sl_rank_reading *r, const struct sl_trace_row *row)
 {
     if (row->phase != 'X' || !(row->has & SL_HAS_TS) || !(row->has & SL_HAS_DUR) || row->dur_ns < 0)
         return;
+    if (row->ts_ns + row->dur_ns > r->end_ns)
+        r->end_ns = row->ts_ns + row->dur_ns;
     if (row->category == SL_CAT_KERNEL && row->name.data)
         take_kernel(r, row);
+    else if (row->category == SL_CAT_CPU_OP)
+        take_call(r, row);
     else if (sl_row_is_call(row))
         take_launch(r, row);
     else if (row->category == SL_CAT_USER_ANNOTATION && row->nccl_call.size)
@@ -325,7 +371,11 @@ static int read_file(struct sl_rank_reading *r, const struct sl_command *command
     sl_trace_get_status(t, &input);
     strange = sl_trace_not_one(t, &item->span, &input);
     if (strange) {
-        sl_args_complain(command, "%s is not a Kineto trace: %s", r->out->path, strange);
+        sl_args_complain(command,
+                         strange == input.what
+                             ? "%s is truncated or damaged: %s; nothing of it can be read"
+                             : "%s is not a Kineto trace: %s",
+                         r->out->path, strange);
     } else {
         for (size_t i = 0; i < r->launches && !r->kernels && !r->failed; i++)
             add_part(r, &r->launched[i].part, &r->launched[i].group);
@@ -333,6 +383,9 @@ static int read_file(struct sl_rank_reading *r, const struct sl_command *command
         if (!r->failed)
             sl_rank_parts_end(r);
         tell_cut(r, command, &item->span, &input);
+        /* A file that its process completed has the loss counters at its end. */
+        r->out->is_recovered =
+            r->out->header.own_file && !r->out->header.counters && !r->out->is_cut;
     }
     sl_trace_close(t);
     if (r->failed)
@@ -359,9 +412,11 @@ int sl_ranks_read(struct sl_ranks *all, const struct sl_command *command, const 
     free(r.compute);
     free(r.step);
     free(r.launched);
-    if (status == SL_EXIT_USAGE)
+    if (status == SL_EXIT_USAGE) {
         free(out->part);
-    else
+        free(out->call);
+    } else {
         all->files++;
+    }
     return status;
 }

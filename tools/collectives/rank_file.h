@@ -43,7 +43,8 @@ struct sl_rank_reading {
     struct sl_rank_step *step;
     struct sl_rank_launch *launched; /* used if the file has no kernels */
     size_t launches, launched_slots;
-    size_t groups, group_slots, part_slots, computes, compute_slots, steps, step_slots;
+    size_t groups, group_slots, part_slots, call_slots, computes, compute_slots, steps, step_slots;
+    int64_t end_ns;   /* of the last event */
     uint64_t invalid; /* events that could not be read */
     uint64_t kernels; /* kernels of all sorts */
     int failed;       /* 0 or -ENOMEM */

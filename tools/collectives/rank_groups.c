@@ -93,6 +93,8 @@ static void join_groups(struct sl_rank_reading *r)
         r->failed = -ENOMEM;
     for (size_t i = 0; i < r->out->parts && !r->failed; i++)
         r->out->part[i].group = place[r->out->part[i].group];
+    for (size_t i = 0; i < r->out->calls && !r->failed; i++)
+        r->out->call[i].group = place[r->out->call[i].group];
     free(place);
 }
 

@@ -4,6 +4,7 @@
  *
  * Threads, memory: see ranks.h.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "collectives/rank_file.h"
@@ -138,6 +139,44 @@ static void join_parts(struct sl_rank_file *out)
     out->parts = out->parts ? kept + 1 : 0;
 }
 
+/* Marks the calls that are open, and sets the times of all since the epoch. */
+static void end_calls(struct sl_rank_reading *r)
+{
+    struct sl_rank_file *out = r->out;
+    int64_t *last_ns = calloc(r->all->groups + 1, sizeof(*last_ns)), any_ns = INT64_MIN;
+    size_t kept = 0;
+
+    if (!last_ns) {
+        r->failed = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < r->all->groups; i++)
+        last_ns[i] = INT64_MIN;
+    for (size_t i = 0; i < out->parts; i++) {
+        const struct sl_rank_part *part = &out->part[i];
+        /* A kernel that only NCCL describes may be that of any group. */
+        int64_t *at = part->is_nccl ? &any_ns : &last_ns[part->group];
+
+        *at = part->launch_ns > *at ? part->launch_ns : *at;
+    }
+    for (size_t i = 0; i < out->calls; i++) {
+        struct sl_rank_part call = out->call[i];
+
+        call.is_open =
+            !out->undescribed && call.launch_ns > any_ns && call.launch_ns > last_ns[call.group];
+        if (__builtin_add_overflow(call.start_ns, out->header.base_ns, &call.start_ns))
+            continue;
+        call.end_ns = call.start_ns;
+        out->call[kept++] = call;
+    }
+    out->calls = kept;
+    free(last_ns);
+    if (out->header.has_window)
+        out->end_ns = out->header.closed_ns;
+    else if (__builtin_add_overflow(r->end_ns, out->header.base_ns, &out->end_ns))
+        out->end_ns = 0;
+}
+
 void sl_rank_parts_end(struct sl_rank_reading *r)
 {
     struct sl_rank_file *out = r->out;
@@ -151,6 +190,7 @@ void sl_rank_parts_end(struct sl_rank_reading *r)
         const uint64_t *launch =
             part.launch_ns > 0 ? sl_map_find(&r->launch, (uint64_t)part.launch_ns) : NULL;
 
+        part.has_launch = launch != NULL;
         part.launch_ns = launch ? (int64_t)(*launch - 1) : part.start_ns;
         part.exposed_ns = exposed_of(r, &part);
         if (part.root < -1) {
@@ -167,5 +207,6 @@ void sl_rank_parts_end(struct sl_rank_reading *r)
         out->part[kept++] = part;
     }
     out->parts = kept;
+    end_calls(r);
     join_parts(out);
 }

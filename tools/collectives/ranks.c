@@ -113,8 +113,10 @@ int sl_ranks_create(struct sl_ranks *all, size_t files)
 
 void sl_ranks_free(struct sl_ranks *all)
 {
-    for (size_t i = 0; i < all->files; i++)
+    for (size_t i = 0; i < all->files; i++) {
         free(all->file[i].part);
+        free(all->file[i].call);
+    }
     for (size_t i = 0; i < all->groups; i++)
         free(all->group[i].rank);
     free(all->file);

@@ -5,9 +5,9 @@
  * describes, or several with the same sequence number. In a file without kernels it is a launch
  * that NCCL describes (SYNCLINE_KINDS=collectives). Names of all files are interned in one table.
  *
- * Threads: one owner; helper threads read the file. Memory: 128 bytes for each part; while a file
- * is read, also 24 bytes for each kernel, 176 for each launch of a file without kernels, and up to
- * 64 MiB for the launches of kernels.
+ * Threads: one owner; helper threads read the file. Memory: 128 bytes for each part and call; while
+ * a file is read, also 24 bytes for each kernel, 176 for each launch of a file without kernels, and
+ * up to 64 MiB for the launches of kernels.
  */
 #ifndef SL_COLLECTIVES_RANKS_H
 #define SL_COLLECTIVES_RANKS_H
@@ -23,8 +23,9 @@
 /* What numbers a part. */
 enum sl_rank_numbering {
     SL_NUMBERED_BY_STEP,
-    SL_NUMBERED_BY_SEQ, /* PyTorch's sequence number, of the group */
-    SL_NUMBERED_BY_NCCL /* NCCL's number, of the communicator and function */
+    SL_NUMBERED_BY_SEQ,  /* PyTorch's sequence number, of the group */
+    SL_NUMBERED_BY_NCCL, /* NCCL's number, of the communicator and function */
+    SL_NUMBERED_BY_ORDER /* not at all: a call of PyTorch, without its kernel */
 };
 
 struct sl_rank_part {
@@ -52,12 +53,15 @@ struct sl_rank_part {
     uint8_t dtype, device;
     uint8_t numbered; /* enum sl_rank_numbering */
     uint8_t func;     /* enum sl_collective_type of NCCL's function, if NCCL numbers the part */
-    uint8_t is_shared : 1; /* 1: the kernel is that of several collectives, or of a batch */
-    uint8_t is_loose : 1;  /* 1: numbered by step, before the first step or after the last, where
-                              ranks may have recorded different calls */
-    uint8_t is_nccl : 1;   /* 1: only NCCL describes the part, so it may have been sampled */
-    uint8_t is_launch : 1; /* 1: a launch, whose kernel is not recorded. `start_ns` gives the order
-                              of the launches, and the part has no other times */
+    uint8_t is_shared : 1;  /* 1: the kernel is that of several collectives, or of a batch */
+    uint8_t is_loose : 1;   /* 1: numbered by step, before the first step or after the last, where
+                               ranks may have recorded different calls */
+    uint8_t is_nccl : 1;    /* 1: only NCCL describes the part, so it may have been sampled */
+    uint8_t is_launch : 1;  /* 1: a launch, whose kernel is not recorded. `start_ns` gives the order
+                               of the launches, and the part has no other times */
+    uint8_t has_launch : 1; /* 1: launch_ns is that of the launch */
+    uint8_t is_open : 1;    /* 1: a call of PyTorch of which the file has no kernel, nor one of a
+                               later call of its group */
 };
 
 struct sl_rank_file {
@@ -66,11 +70,17 @@ struct sl_rank_file {
     uint32_t rank; /* index in sl_ranks.rank */
     struct sl_rank_part *part;
     size_t parts;
+    /* The calls of PyTorch, except send and recv, in the order of the file. They have no kernels,
+     * and start_ns is the time of the call. */
+    struct sl_rank_part *call;
+    size_t calls;
+    int64_t end_ns; /* since the epoch: the end of the window, or of the last event */
     uint64_t undescribed, undescribed_ns; /* kernels of communication that nothing describes */
     uint64_t replays, replays_ns;         /* those of them in CUDA graphs */
-    int has_replays; /* 1: kernels of communication in CUDA graphs are described */
-    int has_nccl;    /* 1: a part is described only by NCCL */
-    int is_cut;      /* 1: only a part of the file was read */
+    int has_replays;  /* 1: kernels of communication in CUDA graphs are described */
+    int has_nccl;     /* 1: a part is described only by NCCL */
+    int is_cut;       /* 1: only a part of the file was read */
+    int is_recovered; /* 1: the file ends before its process did */
 };
 
 /* A group of ranks and its description, such as "default_pg"; or a communicator, if only NCCL

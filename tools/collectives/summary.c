@@ -186,6 +186,20 @@ static size_t root_of(const struct sl_match *w, const struct sl_member *call, si
     return SIZE_MAX;
 }
 
+/* Returns how many known ranks of a group have a file. */
+static size_t present_of(const struct sl_match *w, uint32_t group)
+{
+    const struct sl_rank_group *g = &w->all->group[group];
+    size_t present = 0, at = 0;
+
+    for (size_t i = 0; i < w->all->ranks && w->all->rank[i].number >= 0; i++) {
+        while (at < g->known && g->rank[at] < w->all->rank[i].number)
+            at++;
+        present += at < g->known && g->rank[at] == w->all->rank[i].number;
+    }
+    return present;
+}
+
 static int agrees(const struct sl_match *w, const struct sl_member *call, size_t size)
 {
     for (size_t i = 1; i < size; i++)
@@ -217,6 +231,15 @@ static int has_times(const struct sl_match *w, const struct sl_member *call, siz
         if (sl_match_part(w, &call[i])->is_launch)
             return 0;
     return 1;
+}
+
+/* Returns 1 if all ranks that have a file made the call. */
+static int is_of_all_files(const struct sl_match *w, const struct sl_member *call, size_t size)
+{
+    const struct sl_rank_part *part = sl_match_part(w, call);
+
+    return is_whole(w, call, size) ||
+           (size > 1 && !sl_message_is_p2p(part->type) && size == w->present[part->group]);
 }
 
 static struct sl_call_times times_of(const struct sl_match *w, const struct sl_member *call,
@@ -297,7 +320,9 @@ static void take_incomplete(struct sl_match *w, const struct sl_member *call, si
         else if (needed(w, call) != 1)
             w->s->unmatched[is_p2p ? SL_UNMATCHED_MESSAGE : SL_UNMATCHED_ABSENT] +=
                 is_p2p ? size : 1;
-        sl_problems_check(w, call, size, SL_PROBLEM_CALL, sl_problems_one_call);
+        if (sl_problems_check(w, call, size, SL_PROBLEM_CALL, sl_problems_one_call) &&
+            is_of_all_files(w, call, size))
+            sl_problems_check(w, call, size, SL_PROBLEM_SIZE, sl_problems_one_size);
         add_untimed(w, call, size);
     }
     free(missing);
@@ -437,13 +462,15 @@ static void find_desynced(struct sl_match *w)
 
     for (size_t i = 0; whole && i < w->members; i += size) {
         size = sl_members_call(&w->member[i], w->members - i);
-        if (is_whole(w, &w->member[i], size))
+        if (is_of_all_files(w, &w->member[i], size))
             memset(whole + i, 1, size);
     }
-    if (whole)
+    if (whole) {
         sl_desync_find(w, whole);
-    else
+        sl_hang_find(w, whole);
+    } else {
         w->failed = -ENOMEM;
+    }
     free(whole);
 }
 
@@ -483,15 +510,19 @@ int sl_summary_make(struct sl_summary *s, struct sl_ranks *all)
         parts += all->file[i].parts;
     for (size_t i = 0; host && i < all->ranks; i++)
         host[i] = all->rank[i].host;
+    w.present = calloc(all->groups + 1, sizeof(*w.present));
     w.member = calloc(parts + 1, sizeof(*w.member));
     w.starts_ns = calloc(all->ranks + 1, sizeof(*w.starts_ns));
-    if (host && s->is_bad && w.member && w.starts_ns &&
+    if (host && s->is_bad && w.present && w.member && w.starts_ns &&
         sl_clocks_create(&s->clocks, host, all->ranks) == 0) {
+        for (uint32_t i = 0; i < all->groups; i++)
+            w.present[i] = present_of(&w, i);
         match(&w);
         rc = w.failed;
     }
     free(host);
     free(w.member);
+    free(w.present);
     free(w.starts_ns);
     free(w.range);
     return rc;

@@ -55,6 +55,7 @@ enum sl_problem_kind {
 struct sl_summary_problem {
     enum sl_problem_kind kind;
     const struct sl_rank_part *odd, *rest; /* a part of each side; `odd` NULL: missing */
+    const struct sl_rank_part *last;       /* missing: their last call, or NULL */
     uint32_t *rank;                        /* the ranks of `odd`, then those of `rest` */
     size_t odds, rests;
     uint32_t order; /* among those of the same number */

@@ -2,9 +2,10 @@
  * job_files.c - finds the trace files below folders, and chooses the run.
  *
  * Files belong together if their headers name the same job and run. A file whose header cannot be
- * read belongs to the run of the other files in its folder. Files without a run id, of
- * older versions and of other programs, are one run called "none". It counts as older than the
- * others, because its start is not known.
+ * read belongs to the run of the other files in its folder; without such files, to the newest run
+ * of the job in the folder above, because each process has its own folder in that of the job. Files
+ * without a run id, of older versions and of other programs, are one run called "none". It counts
+ * as older than the others, because its start is not known.
  *
  * A window may be there several times: as the library wrote it, and as `syncline convert` wrote it
  * in another compression. Such copies are in one folder, differ only in the ends of their names,
@@ -39,7 +40,7 @@ struct found {
     size_t stem_size;      /* of the path, without what may differ in a copy */
     unsigned run;          /* index in struct search; UNKNOWN: the header cannot be read */
     int64_t rank, base_ns; /* -1 and 0: not known */
-    int is_copy;
+    int is_empty, is_copy;
 };
 
 struct job_run {
@@ -87,6 +88,8 @@ static int read_kineto_header(struct sl_header *h, struct sl_input *input)
         if (item->span.kind == SL_SPAN_FIELD && item->status == 0)
             is_read |= sl_trace_visit(t, &item->span, sl_header_value, h, &error) == 0;
     }
+    if (item->span.kind >= SL_SPAN_CUT && !h->run[0])
+        is_read = 0; /* the run may follow the place where the file is cut */
     sl_trace_close(t);
     return is_read;
 }
@@ -138,7 +141,7 @@ static struct job_run *find_run(struct search *s, const struct sl_header *h)
 }
 
 /* Returns 0, or the exit status after a line on stderr. */
-static int add(struct search *s, const char *path, size_t stem_size)
+static int add(struct search *s, const char *path, size_t stem_size, int is_empty)
 {
     static struct sl_header header;
     struct found *f = grow(s->file, s->files, sizeof(*f));
@@ -148,7 +151,7 @@ static int add(struct search *s, const char *path, size_t stem_size)
         return no_memory(s);
     s->file = f;
     f += s->files;
-    *f = (struct found){.stem_size = stem_size, .run = UNKNOWN, .rank = -1};
+    *f = (struct found){.stem_size = stem_size, .run = UNKNOWN, .rank = -1, .is_empty = is_empty};
     if (read_header(&header, path)) {
         r = find_run(s, &header);
         if (!r)
@@ -166,8 +169,35 @@ static int add(struct search *s, const char *path, size_t stem_size)
     return 0;
 }
 
+static int is_newer(const struct job_run *a, const struct job_run *b)
+{
+    return a->start_ns > b->start_ns;
+}
+
+/* Returns the newest run in the folder above that of the file, or UNKNOWN if several jobs, or none,
+ * are there. */
+static unsigned run_above(const struct search *s, const struct found *f)
+{
+    size_t above = (size_t)(strrchr(f->path, '/') - f->path);
+    unsigned newest = UNKNOWN;
+
+    while (above && f->path[above - 1] != '/')
+        above--;
+    for (size_t k = 0; k < s->files; k++) {
+        unsigned run = s->file[k].run;
+
+        if (run == UNKNOWN || strncmp(s->file[k].path, f->path, above) != 0)
+            continue;
+        if (newest != UNKNOWN && strcmp(s->run[run].job, s->run[newest].job) != 0)
+            return UNKNOWN;
+        if (newest == UNKNOWN || is_newer(&s->run[run], &s->run[newest]))
+            newest = run;
+    }
+    return newest;
+}
+
 /* Puts each file whose header cannot be read, such as an empty .part file, into the run of
- * another file of its folder. Returns 0, or the exit status after a line on
+ * another file of its folder, or of the folder above. Returns 0, or the exit status after a line on
  * stderr. */
 static int adopt(struct search *s)
 {
@@ -182,6 +212,10 @@ static int adopt(struct search *s)
             if (s->file[k].run != UNKNOWN && strncmp(s->file[k].path, f->path, folder) == 0 &&
                 !strchr(s->file[k].path + folder, '/'))
                 f->run = s->file[k].run;
+        /* An empty file is of a process that was killed before it recorded anything, maybe long
+         * ago: it must not spoil later runs. */
+        if (f->run == UNKNOWN && !f->is_empty)
+            f->run = run_above(s, f);
         if (f->run == UNKNOWN) {
             r = find_run(s, &none);
             if (!r)
@@ -242,7 +276,8 @@ static int find_files(struct search *s, char *folder)
             status = sl_args_complain(s->args->command, "cannot read %s: %s", entry->fts_path,
                                       strerror(entry->fts_errno));
         else if (entry->fts_info == FTS_F && (size = stem_size(s, entry->fts_name)) != 0)
-            status = add(s, entry->fts_path, entry->fts_pathlen - entry->fts_namelen + size);
+            status = add(s, entry->fts_path, entry->fts_pathlen - entry->fts_namelen + size,
+                         entry->fts_statp->st_size == 0);
     }
     fts_close(walk);
     if (!status && !s->files)
@@ -312,11 +347,6 @@ static void leave_out_copies(struct search *s)
 }
 
 /* ---- runs ---- */
-
-static int is_newer(const struct job_run *a, const struct job_run *b)
-{
-    return a->start_ns > b->start_ns;
-}
 
 static void append(char *list, const char *text)
 {

@@ -244,7 +244,11 @@ static int read_once(struct sl_replay *f, const char *path, char *why, size_t wh
     rc = read_all(f, t, path);
     strange = sl_trace_not_one(t, &f->last, &f->input);
     if (strange)
-        snprintf(why, why_size, "%s is not a Kineto trace: %s", path, strange);
+        snprintf(why, why_size,
+                 strange == f->input.what
+                     ? "%s is truncated or damaged: %s; nothing of it can be read"
+                     : "%s is not a Kineto trace: %s",
+                 path, strange);
     sl_trace_close(t); /* closed now, because the edge engine needs the memory */
     if (strange)
         return -EBADMSG;
