@@ -130,7 +130,8 @@ def test_folder_that_was_removed(steps):
 def test_folder_that_was_moved(steps, tmp_path):
     """The user moves the output folder while a window is open. The window's files move with the folder. The
     next window makes a new folder."""
-    move = f"sh:mv {tmp_path / 'out'} {tmp_path / 'moved'}"
+    # All files of the window are open half a second after the first.
+    move = f"sh:sleep 0.5; mv {tmp_path / 'out'} {tmp_path / 'moved'}"
     run = steps("start", "recording", "kernel", "sync", HAS_FILE, move, "stop", "windows:1", *on_demand(2),
                 window="demand")
     assert (run.status, run.said()) == (0, []), run.stderr

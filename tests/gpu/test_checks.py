@@ -249,8 +249,9 @@ def test_order_of_nccls_events():
             event("stop", 3), event("start", 4, coll, 2), event("stop", 4), event("stop", 1), event("stop", 2)]
     facts = check_nccl.order_of_events(good)
     assert facts["Coll on the thread of its call"] == facts["stopped again, or never started"] == 1
-    for bad in ([*good[:1], event("stop", 1), event("start", 3, launch, 1)],
-                [*good[:3], event("start", 3, launch, 2)],
+    late = check_nccl.order_of_events([*good[:1], event("stop", 1), event("start", 3, launch, 1)])
+    assert late["KernelLaunch after the end of its group"] == 1
+    for bad in ([*good[:3], event("start", 3, launch, 2)],
                 [*good[:4], event("start", 5, launch, 1)],
                 [*good[:4], event("stop", 3, tid=2)],
                 [*good[:4], event("start", 4, coll, 2)],

@@ -162,8 +162,8 @@ static int reaches(const struct sl_rank_file *file, int64_t ns)
 static void find_silent(struct sl_match *w, const struct sl_member *before, size_t befores,
                         const struct sl_member *call, size_t size)
 {
-    uint32_t *absent = calloc(befores, sizeof(*absent));
-    uint8_t *is_odd = calloc(size, 1);
+    uint32_t *absent = calloc(befores + 1, sizeof(*absent));
+    uint8_t *is_odd = calloc(size + 1, 1);
     const struct sl_member *last = NULL;
     size_t absents = 0, known = w->s->problems;
 

@@ -216,7 +216,7 @@ static int adopt(struct search *s)
          * ago: it must not spoil later runs. */
         if (f->run == UNKNOWN && !f->is_empty)
             f->run = run_above(s, f);
-        if (f->run == UNKNOWN) {
+        if (f->run == UNKNOWN || !s->run) {
             r = find_run(s, &none);
             if (!r)
                 return no_memory(s);
