@@ -121,7 +121,7 @@ def test_full_disk_before_the_first_second_is_over(go, small_disk, compression):
     assert (run.status, run.stdout) == (3, "done\n")
     said_of_disk(run)
     (path,) = run.files()
-    assert len(harness.Trace(path).of("kernel")) > 100
+    assert len(harness.Trace(path).events) > 100
 
 
 def test_disk_that_is_full_for_a_while(go, small_disk):
