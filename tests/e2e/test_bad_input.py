@@ -112,6 +112,7 @@ def test_full_disk(go, small_disk):
     assert harness.Trace(path).events, "nothing already recorded is lost"
 
 
+@pytest.mark.full(seconds=1.5)  # on a busy machine the first block may not fit, and only the header is left
 @pytest.mark.parametrize("compression", ["none", "gzip", "zstd"])
 def test_full_disk_before_the_first_second_is_over(go, small_disk, compression):
     """The disk becomes full in the first second of the file. The part that was written before stays
