@@ -205,7 +205,7 @@ static void message(void)
 static void deep(uint64_t type)
 {
     void *handle = begin(&(struct sl_nccl_descriptor){.type = type});
-    uint64_t args = 0;
+    uint64_t args = 1; /* bytes, or the GPU's timer, where 0 is no time */
 
     plugin.record_state(handle, type == KERNEL_CHANNEL ? 22 : type == PROXY_OP ? 19 : 8, &args);
     plugin.stop(handle);
@@ -223,10 +223,10 @@ static void proxy_step(void)
 
 extern const struct sl_nccl_plugin ncclProfiler_v5;
 
-/* A level whose events are not recorded costs little and says so. */
+/* Steps are only summed, and their operation writes the record. */
 static const char *of_records(void)
 {
-    return records ? NULL : "dropped, not recorded";
+    return records ? NULL : "no record of its own";
 }
 
 static struct cost own(struct bench_table *t)

@@ -46,8 +46,6 @@ struct source {
     void (*begin)(void *reader); /* called before the lanes are read */
     void (*read)(void *reader, uint32_t thread, const struct sl_lane_record *record, uint64_t ns);
     void (*done)(void *reader); /* called after the lanes were read */
-    int (*is_within)(const void *reader, uint64_t before_ns,
-                     uint64_t now_ns); /* see sl_source_readers_are_within() */
     void (*count)(const void *reader, struct sl_source_lost *lost);
 };
 
@@ -328,11 +326,6 @@ static void done_nccl(void *reader)
     sl_nccl_read_done(reader);
 }
 
-static int is_within_nccl(const void *reader, uint64_t before_ns, uint64_t now_ns)
-{
-    return sl_nccl_read_is_within(reader, before_ns, now_ns);
-}
-
 static void count_nccl(const void *reader, struct sl_source_lost *lost)
 {
     lost->launches += sl_nccl_read_lost(reader);
@@ -385,7 +378,6 @@ static const struct source sources[] = {
         .close = close_nccl,
         .read = read_nccl,
         .done = done_nccl,
-        .is_within = is_within_nccl,
         .count = count_nccl,
     },
 };
@@ -495,16 +487,6 @@ void sl_source_readers_read(struct sl_source_readers *r, uint64_t until_ns)
     for (size_t i = 0; i < SOURCES; i++)
         if (r->reader[i] && sources[i].done)
             sources[i].done(r->reader[i]);
-}
-
-int sl_source_readers_are_within(const struct sl_source_readers *r, uint64_t before_ns,
-                                 uint64_t now_ns)
-{
-    for (size_t i = 0; i < SOURCES; i++)
-        if (r->reader[i] && sources[i].is_within &&
-            sources[i].is_within(r->reader[i], before_ns, now_ns))
-            return 1;
-    return 0;
 }
 
 void sl_source_readers_count(const struct sl_source_readers *r, struct sl_source_lost *out)

@@ -115,11 +115,6 @@ void sl_source_readers_destroy(struct sl_source_readers *r); /* NULL is fine */
 /* Reads records that threads made before until_ns (UINT64_MAX: all), in each thread's order. */
 void sl_source_readers_read(struct sl_source_readers *r, uint64_t until_ns);
 
-/* Returns 1 if a library is, by what was read, within a launch that began before `before_ns` and
- * not long before `now_ns`. What it says until the end of the launch belongs to the CUDA call. */
-int sl_source_readers_are_within(const struct sl_source_readers *r, uint64_t before_ns,
-                                 uint64_t now_ns);
-
 /* Writes the numbers of losses so far. */
 void sl_source_readers_count(const struct sl_source_readers *r, struct sl_source_lost *out);
 

@@ -4,9 +4,6 @@
  *
  * Threads: the recorder thread. Memory: only the readers' memory.
  */
-#include <time.h>
-
-#include "base/clock.h"
 #include "base/log.h"
 #include "collect/source.h"
 #include "pipeline/pipeline_state.h"
@@ -44,21 +41,6 @@ void sl_pipeline_lanes_read(struct sl_pipeline *p)
         sl_ops_tell_begun(p->ops);
     sl_pipeline_ranges_count(p);
     sl_pipeline_ops_count(p);
-}
-
-/* A buffer may have the CUDA call of a launch that NCCL has not described yet, because the thread
- * was interrupted between the two. Without this, the call and its kernel would be written without
- * NCCL's args. A launch can block for seconds, so only young launches are waited for. */
-void sl_pipeline_lanes_catch_up(struct sl_pipeline *p)
-{
-    const struct timespec pause = {0, 500000};
-    const uint64_t came_ns = sl_clock_now();
-
-    while (p->used && p->readers &&
-           sl_source_readers_are_within(p->readers, came_ns, sl_clock_now())) {
-        nanosleep(&pause, NULL);
-        sl_pipeline_lanes_read(p);
-    }
 }
 
 void sl_pipeline_lanes_look(struct sl_pipeline *p, const uint8_t *data, size_t valid)

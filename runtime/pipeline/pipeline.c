@@ -115,7 +115,6 @@ size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t val
     p->now_ns = sl_clock_monotonic();
     sl_pipeline_lanes_look(p, data, valid);
     sl_pipeline_lanes_read(p);
-    sl_pipeline_lanes_catch_up(p);
     take_nodes(p);
     records = sl_decode_buffer(p->decode, data, valid, sl_pipeline_decoded, p);
     sl_writer_wake(p->writer);

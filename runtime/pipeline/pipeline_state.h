@@ -177,7 +177,4 @@ void sl_pipeline_lanes_look(struct sl_pipeline *p, const uint8_t *data, size_t v
  * nothing in a process that has not used the GPU, because it has no file. */
 void sl_pipeline_lanes_read(struct sl_pipeline *p);
 
-/* Reads the lanes again while a library is within a launch, but not for long. */
-void sl_pipeline_lanes_catch_up(struct sl_pipeline *p);
-
 #endif

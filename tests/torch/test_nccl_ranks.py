@@ -75,8 +75,8 @@ def check(run, torch, ranks: int, with_sizes=True):
     return traces
 
 
-@pytest.mark.parametrize("job, ranks", [("ddp", 2), *(pytest.param(*case, marks=pytest.mark.full(seconds=9)) for case in (
-    ("ddp", 4), ("fsdp", 2), ("fsdp", 4), ("calls", 2), ("calls", 4)))])
+@pytest.mark.full(seconds=9)
+@pytest.mark.parametrize("job, ranks", [("ddp", 2), ("ddp", 4), ("fsdp", 2), ("fsdp", 4), ("calls", 2), ("calls", 4)])
 def test_each_kernel_has_its_collective(torch, job, ranks):
     run = torch.ranks(job, ranks, nccl="calls")
     # On the simulated GPU, the receivers of an object list do not know its size.

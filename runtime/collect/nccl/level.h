@@ -26,7 +26,7 @@ enum {
 /* A copy of NCCL, as sl_status() reports it. */
 struct sl_nccl_copy {
     int version;              /* such as 22809; 0: not known */
-    enum sl_nccl_level level; /* what windows record of this copy */
+    enum sl_nccl_level level; /* the level of windows for this copy */
     int mask;                 /* NCCL's mask now */
     int is_foreign;           /* 1: somebody else has set the mask since syncline did */
 };

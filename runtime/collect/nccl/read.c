@@ -35,12 +35,10 @@
 #include "collect/nccl/rows.h"
 #include "collect/nccl/sample.h"
 
-#define KERNELS    256         /* number of launched kernels that are kept, a power of two */
-#define MEMBERS    32          /* number of calls of a kernel that are told apart */
-#define LAUNCH_NS  1000000000u /* longest time from a launch to its collectives */
-#define YOUNG_NS   50000000u /* older launches are not waited for: a launch can block for seconds */
-#define SETTLED_NS 1000000u  /* after this time no further collective of a launch is expected */
-#define NODES      1024      /* number of graph nodes that are kept, a power of two */
+#define KERNELS   256         /* number of launched kernels that are kept, a power of two */
+#define MEMBERS   32          /* number of calls of a kernel that are told apart */
+#define LAUNCH_NS 1000000000u /* longest time from a launch to its collectives */
+#define NODES     1024        /* number of graph nodes that are kept, a power of two */
 
 struct kernel {
     struct sl_launch_about *about; /* NULL: no span, or the launch has not ended */
@@ -49,7 +47,6 @@ struct kernel {
     uint64_t group;
     uint64_t tasks; /* handle of the event around the kernel's collectives; 0: not known yet */
     uint32_t thread;
-    uint64_t last_ns;       /* time of the last collective or message */
     int is_by_tasks;        /* 1: NCCL 2.27 has reported neither the launch nor the calls */
     int is_captured;        /* 1: the launch created nodes of a graph */
     int is_reported;        /* 1: a collective or message was reported, so nothing is guessed */
@@ -470,7 +467,6 @@ static void take_task(struct sl_nccl_read *r, const struct sl_nccl_ordered *it)
         if (call->is_of_messages)
             e.root = call->event.root;
     }
-    k->last_ns = it->ns;
     if (is_new_call(k, whole)) {
         add_call(k, call, &e);
         tell(r, k);
@@ -588,23 +584,6 @@ static void show_launches(struct sl_nccl_read *r)
         show(r, k);
         r->shown++;
     }
-}
-
-int sl_nccl_read_is_within(const struct sl_nccl_read *r, uint64_t before_ns, uint64_t now_ns)
-{
-    uint64_t most = r->kernels < KERNELS ? r->kernels : KERNELS;
-
-    for (uint64_t i = 1; i <= most; i++) {
-        const struct kernel *k = &r->kernel[(r->kernels - i) % KERNELS];
-
-        if (k->start_ns + YOUNG_NS < now_ns)
-            return 0;
-        if (k->start_ns >= before_ns || !k->launch)
-            continue;
-        if (!k->end_ns || (!k->is_reported && !k->is_captured) || k->last_ns + SETTLED_NS > now_ns)
-            return 1;
-    }
-    return 0;
 }
 
 void sl_nccl_read_done(struct sl_nccl_read *r)

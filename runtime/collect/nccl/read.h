@@ -47,10 +47,6 @@ void sl_nccl_read_record(struct sl_nccl_read *r, uint32_t thread,
  * only then. */
 void sl_nccl_read_done(struct sl_nccl_read *r);
 
-/* Returns 1 if a launch that began before `before_ns` has not ended, or if NCCL has not yet
- * reported its collectives. Returns 0 for launches that began long before `now_ns`. */
-int sl_nccl_read_is_within(const struct sl_nccl_read *r, uint64_t before_ns, uint64_t now_ns);
-
 /* Returns the number of collectives and messages that no launched kernel shows. */
 uint64_t sl_nccl_read_lost(const struct sl_nccl_read *r);
 

@@ -4,7 +4,7 @@
  * All ranks of a communicator must keep the same collectives. So NCCL's own number decides, which
  * is equal on all ranks. Messages, AlltoAll, Gather, Scatter and, from 2.29 on, Broadcast have no
  * number. These are counted here, messages for each pair of ranks. The counts agree between ranks
- * whose windows have the same calls.
+ * if their windows have the same calls.
  *
  * Threads: one owner, the recorder thread. Memory: part of the owner's mapping.
  */
